@@ -1,0 +1,3 @@
+module github.com/sqlbulkhead/sqlbulkhead
+
+go 1.25.0
