@@ -1,0 +1,74 @@
+package driver
+
+import (
+	sqldriver "database/sql/driver"
+	"fmt"
+	"reflect"
+)
+
+// CheckNamedValue implements driver.NamedValueChecker. Where the driver leaves the conversion to database/sql it is
+// done here, by the same rules: a Valuer that panics in there would take the connection with it.
+func (c *Conn) CheckNamedValue(nv *sqldriver.NamedValue) error {
+	p, err := c.bound()
+	if err != nil {
+		return err
+	}
+	done := false
+	defer c.abandon(&done)
+	err = convert(p.checker, nil, -1, nv)
+	done = true
+	return err
+}
+
+// convert applies a driver's checker, then a statement's column converter, then the default, each if the one before
+// is missing or passes (ErrSkip). inputs is the statement's number of placeholders.
+func convert(checker sqldriver.NamedValueChecker, columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {
+	if checker != nil {
+		if err := checker.CheckNamedValue(nv); err != sqldriver.ErrSkip {
+			return err
+		}
+	}
+	if columns != nil {
+		return convertColumn(columns, inputs, nv)
+	}
+	v, err := sqldriver.DefaultParameterConverter.ConvertValue(nv.Value)
+	nv.Value = v
+	return err
+}
+
+// convertColumn does what database/sql does for a driver.ColumnConverter.
+func convertColumn(columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {
+	column := nv.Ordinal - 1
+	if inputs <= column {
+		return nil
+	}
+	if valuer, ok := nv.Value.(sqldriver.Valuer); ok {
+		v, err := valueOf(valuer)
+		if err != nil {
+			return err
+		}
+		if !sqldriver.IsValue(v) {
+			return fmt.Errorf("non-subset type %T returned from Value", v)
+		}
+		nv.Value = v
+	}
+	arg := nv.Value
+	v, err := columns.ColumnConverter(column).ConvertValue(arg)
+	nv.Value = v
+	if err != nil {
+		return err
+	}
+	if !sqldriver.IsValue(v) {
+		return fmt.Errorf("driver ColumnConverter error converted %T to unsupported type %T", arg, v)
+	}
+	return nil
+}
+
+// valueOf is v.Value(), or NULL for a nil pointer to a type whose method has a value receiver.
+func valueOf(v sqldriver.Valuer) (sqldriver.Value, error) {
+	rv := reflect.ValueOf(v)
+	if rv.Kind() == reflect.Pointer && rv.IsNil() && rv.Type().Elem().Implements(reflect.TypeFor[sqldriver.Valuer]()) {
+		return nil, nil
+	}
+	return v.Value()
+}

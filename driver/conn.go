@@ -1,0 +1,128 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+)
+
+var (
+	_ sqldriver.Conn               = (*Conn)(nil)
+	_ sqldriver.ConnBeginTx        = (*Conn)(nil)
+	_ sqldriver.ConnPrepareContext = (*Conn)(nil)
+	_ sqldriver.ExecerContext      = (*Conn)(nil)
+	_ sqldriver.NamedValueChecker  = (*Conn)(nil)
+	_ sqldriver.Pinger             = (*Conn)(nil)
+	_ sqldriver.QueryerContext     = (*Conn)(nil)
+	_ sqldriver.SessionResetter    = (*Conn)(nil)
+	_ sqldriver.Validator          = (*Conn)(nil)
+)
+
+// Conn is the virtual connection: bound to a Physical from checkout to return, and otherwise to nothing. While it is
+// unbound every call answers driver.ErrBadConn, with which database/sql goes on to another one.
+//
+// database/sql never uses a connection from two goroutines at once, so a Conn needs no lock.
+type Conn struct {
+	connector *Connector
+	home      any // the pool of its first binding, for life
+
+	phys *Physical
+	// refusal is the final answer of a checkout that bound nothing: what every call of this checkout returns.
+	// ResetSession has no other way to give its caller an error than through the call that follows.
+	refusal error
+	// lastResort: Connect bound a connection that had been idle. database/sql has no attempt left after it, so if the
+	// first call finds the connection dead we replace it ourselves.
+	lastResort bool
+	// skipped: the last call was answered ErrSkip. What database/sql prepares next is for one use.
+	skipped bool
+
+	dropped bool // database/sql was told to throw it away: its Close is no surprise
+	returns uint // how often it was returned
+}
+
+// ResetSession binds a cached connection for a checkout, if that is possible at once. Otherwise database/sql drops
+// it, which costs nothing, and ends in Connect.
+func (c *Conn) ResetSession(ctx context.Context) error {
+	var p *Physical
+	var err error
+	if _, ok := ctx.(nudge); !ok {
+		p, err = c.connector.router.Try(ctx, c.home)
+	}
+	switch {
+	case err != nil:
+		c.refusal = err
+	case p == nil:
+		c.dropped = true
+		return sqldriver.ErrBadConn
+	default:
+		c.phys = p
+	}
+	return nil
+}
+
+// IsValid ends a checkout.
+func (c *Conn) IsValid() bool {
+	if c.phys == nil {
+		c.dropped = true
+		return false
+	}
+	c.unbind()
+	c.returns++
+	if c.returns%capCheckEvery == 0 {
+		c.connector.undoSettings()
+	}
+	return true
+}
+
+// unbind gives the physical connection back to its pool.
+func (c *Conn) unbind() {
+	p := c.phys
+	c.phys, c.lastResort, c.skipped = nil, false, false
+	p.lender.Returned(p.release())
+}
+
+// abandon is deferred around every call into a driver, and around values that convert themselves: if they panic, the
+// connection is in a state that nobody knows, and database/sql may never return it.
+func (c *Conn) abandon(done *bool) {
+	if *done || c.phys == nil {
+		return
+	}
+	c.phys.unfit = true
+	c.unbind()
+}
+
+// Close throws the connection away: because it is surplus, because database/sql saw ErrBadConn, or because the
+// facade is closed. database/sql may hold its own lock here.
+func (c *Conn) Close() error {
+	if p := c.phys; p != nil {
+		c.phys = nil
+		p.current.drop()
+		p.lender.Discarded()
+		return nil
+	}
+	if !c.dropped {
+		c.connector.checkSoon()
+	}
+	return nil
+}
+
+// bound returns the physical connection of this checkout.
+func (c *Conn) bound() (*Physical, error) {
+	if c.phys != nil {
+		return c.phys, nil
+	}
+	if c.refusal != nil {
+		return nil, c.refusal
+	}
+	return nil, sqldriver.ErrBadConn
+}
+
+// Raw gives f the driver's own connection. What f does to the session cannot be known, so it is set up again before
+// it is lent to anybody else.
+func (c *Conn) Raw(f func(driverConn any) error) error {
+	p, err := c.bound()
+	if err != nil {
+		return err
+	}
+	p.touched = true
+	return f(p.conn)
+}

@@ -1,0 +1,187 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+)
+
+// Every call has the same shape: start a call, which is deferred to be abandoned should it panic, run it, end it, and
+// do it once more on a new connection if this one was dead and database/sql has no attempt left.
+
+// ExecContext implements driver.ExecerContext.
+func (c *Conn) ExecContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	for {
+		res, err := c.exec(ctx, query, args)
+		if !c.again(ctx, &err) {
+			return res, err
+		}
+	}
+}
+
+func (c *Conn) exec(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	p, err := c.bound()
+	if err != nil {
+		return nil, err
+	}
+	if c.skipped = !p.canExec(); c.skipped {
+		return nil, sqldriver.ErrSkip
+	}
+	k, err := p.start(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer c.abandon(&k.done)
+	res, err := p.exec(k.ctx, query, args)
+	err = k.end(err)
+	c.skipped = err == sqldriver.ErrSkip
+	return res, err
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *Conn) QueryContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	for {
+		r, err := c.query(ctx, query, args)
+		if !c.again(ctx, &err) {
+			return r, err
+		}
+	}
+}
+
+func (c *Conn) query(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	p, err := c.bound()
+	if err != nil {
+		return nil, err
+	}
+	if c.skipped = !p.canQuery(); c.skipped {
+		return nil, sqldriver.ErrSkip
+	}
+	k, err := p.start(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer c.abandon(&k.done)
+	r, err := p.query(k.ctx, query, args)
+	if err != nil {
+		err = k.end(err)
+		c.skipped = err == sqldriver.ErrSkip
+		return nil, err
+	}
+	return newRows(c, &k, r, nil), nil
+}
+
+// PrepareContext implements driver.ConnPrepareContext.
+func (c *Conn) PrepareContext(ctx context.Context, query string) (sqldriver.Stmt, error) {
+	once := c.skipped
+	for {
+		s, err := c.prepare(ctx, query, once)
+		if !c.again(ctx, &err) {
+			return s, err
+		}
+	}
+}
+
+func (c *Conn) prepare(ctx context.Context, query string, once bool) (sqldriver.Stmt, error) {
+	c.skipped = false
+	p, err := c.bound()
+	if err != nil {
+		return nil, err
+	}
+	k, err := p.start(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer c.abandon(&k.done)
+	s, err := c.newStmt(k.ctx, query, once)
+	if err = k.end(err); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// BeginTx implements driver.ConnBeginTx.
+func (c *Conn) BeginTx(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.Tx, error) {
+	for {
+		t, err := c.begin(ctx, opts)
+		if !c.again(ctx, &err) {
+			return t, err
+		}
+	}
+}
+
+func (c *Conn) begin(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.Tx, error) {
+	c.skipped = false
+	p, err := c.bound()
+	if err != nil {
+		return nil, err
+	}
+	k, err := p.start(ctx, "BEGIN")
+	if err != nil {
+		return nil, err
+	}
+	defer c.abandon(&k.done)
+	t, err := p.begin(k.ctx, opts)
+	if err != nil {
+		return nil, k.end(err)
+	}
+	return newTx(c, &k, t), nil
+}
+
+// Ping implements driver.Pinger.
+func (c *Conn) Ping(ctx context.Context) error {
+	for {
+		err := c.ping(ctx)
+		if !c.again(ctx, &err) {
+			return err
+		}
+	}
+}
+
+func (c *Conn) ping(ctx context.Context) error {
+	c.skipped = false
+	p, err := c.bound()
+	if err != nil {
+		return err
+	}
+	k, err := p.start(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer c.abandon(&k.done)
+	return k.end(p.ping(k.ctx))
+}
+
+// again reports whether the call that ended with err is to be made once more, on another connection: it was the
+// first since Connect bound an idle connection, which turns out to be dead. ErrBadConn promises that nothing was
+// executed.
+func (c *Conn) again(ctx context.Context, err *error) bool {
+	if !c.lastResort {
+		return false
+	}
+	c.lastResort = false
+	if c.phys == nil || !errors.Is(*err, sqldriver.ErrBadConn) {
+		return false
+	}
+	dead := c.phys
+	c.phys = nil
+	dead.release()
+	fresh, failed := dead.lender.Replace(ctx)
+	if failed != nil {
+		c.refusal, *err = failed, failed
+		return false
+	}
+	c.phys = fresh
+	return true
+}
+
+// Prepare and Begin are what database/sql calls on a connection without the methods above.
+
+// Prepare implements driver.Conn.
+func (c *Conn) Prepare(query string) (sqldriver.Stmt, error) {
+	return c.PrepareContext(context.Background(), query)
+}
+
+// Begin implements driver.Conn.
+func (c *Conn) Begin() (sqldriver.Tx, error) {
+	return c.BeginTx(context.Background(), sqldriver.TxOptions{})
+}

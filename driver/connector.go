@@ -1,0 +1,139 @@
+package driver
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	_ sqldriver.Connector = (*Connector)(nil)
+	_ io.Closer           = (*Connector)(nil)
+)
+
+// Connector makes the virtual connections of one facade, and keeps that facade what it has to be: without a cap.
+//
+// A cap on the facade would queue all workloads together, in database/sql's own queue, which knows no workload; and
+// database/sql then opens connections in a goroutine of its own, with a context that has no tag. Since every second
+// program sets one, it is noticed and undone.
+type Connector struct {
+	router Router
+	texts  *Texts
+	facade atomic.Pointer[sql.DB]
+	idle   atomic.Int64 // virtual connections to keep
+
+	capSeen      atomic.Bool
+	lifetimeSeen atomic.Bool
+	checking     atomic.Bool
+}
+
+// capCheckEvery is how many returns of a virtual connection pass between two looks at the facade's settings. A look
+// takes database/sql's lock.
+const capCheckEvery = 16
+
+// checkDelay bundles the looks that closed virtual connections ask for.
+const checkDelay = time.Millisecond
+
+// Open returns a facade over router that keeps up to idle virtual connections.
+func Open(router Router, texts *Texts, idle int) (*sql.DB, *Connector) {
+	c := &Connector{router: router, texts: texts}
+	db := sql.OpenDB(c)
+	c.facade.Store(db)
+	c.KeepIdle(idle)
+	return db, c
+}
+
+// KeepIdle changes how many unbound virtual connections the facade keeps.
+func (c *Connector) KeepIdle(n int) {
+	c.idle.Store(int64(n))
+	c.facade.Load().SetMaxIdleConns(n)
+}
+
+// Driver implements driver.Connector. It is the driver of the physical connections: some tools look at it to find out
+// which SQL to speak.
+func (c *Connector) Driver() sqldriver.Driver { return c.router.Driver() }
+
+// Close implements io.Closer; (*sql.DB).Close calls it.
+func (c *Connector) Close() error { return c.router.Close() }
+
+// Connect binds a new virtual connection. It is where a checkout waits.
+func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	if _, ok := ctx.(nudge); ok {
+		return nil, errNudge
+	}
+	c.undoSettings()
+	if c.capSeen.Load() && calledByOpener() {
+		return nil, sqldriver.ErrBadConn
+	}
+	p, fresh, err := c.router.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{connector: c, home: p.lender.Home(), phys: p, lastResort: !fresh}, nil
+}
+
+// checkSoon looks at the facade's settings in a moment. It may be called under database/sql's locks.
+func (c *Connector) checkSoon() {
+	if c.checking.CompareAndSwap(false, true) {
+		time.AfterFunc(checkDelay, func() {
+			c.checking.Store(false)
+			c.undoSettings()
+		})
+	}
+}
+
+// undoSettings undoes a cap on the facade, and lets those go who queue behind it.
+func (c *Connector) undoSettings() {
+	db := c.facade.Load()
+	if db == nil {
+		return
+	}
+	stats := db.Stats()
+	if stats.MaxLifetimeClosed+stats.MaxIdleTimeClosed > 0 && c.lifetimeSeen.CompareAndSwap(false, true) {
+		c.router.Notice(NoticeLifetime)
+	}
+	if stats.MaxOpenConnections <= 0 {
+		return
+	}
+	if c.capSeen.CompareAndSwap(false, true) {
+		c.router.Notice(NoticeCapped)
+	}
+	db.SetMaxOpenConns(0)
+	db.SetMaxIdleConns(int(c.idle.Load()))
+	c.nudge(db)
+}
+
+// nudge is the context of a checkout that wants no connection.
+type nudge struct{ context.Context }
+
+var errNudge = errors.New("driver: a nudge gets no connection")
+
+// nudge makes database/sql look at its queue again, which it does after a failed Connect. It then has its opener
+// goroutine connect for each that waits; that is answered with ErrBadConn, and the waiters try for themselves.
+func (c *Connector) nudge(db *sql.DB) {
+	if conn, err := db.Conn(nudge{context.Background()}); err == nil {
+		conn.Close()
+	}
+}
+
+// calledByOpener reports whether database/sql's opener goroutine is what called Connect: its context is that of the
+// *sql.DB, not of the caller who waits. Only the stack tells.
+func calledByOpener() bool {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, "sql.(*DB).connectionOpener") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package driver
+
+import (
+	sqldriver "database/sql/driver"
+	"io"
+	"reflect"
+)
+
+var (
+	_ sqldriver.Rows                           = (*rows)(nil)
+	_ sqldriver.RowsNextResultSet              = (*rows)(nil)
+	_ sqldriver.RowsColumnTypeScanType         = (*rows)(nil)
+	_ sqldriver.RowsColumnTypeDatabaseTypeName = (*rows)(nil)
+	_ sqldriver.RowsColumnTypeLength           = (*rows)(nil)
+	_ sqldriver.RowsColumnTypeNullable         = (*rows)(nil)
+	_ sqldriver.RowsColumnTypePrecisionScale   = (*rows)(nil)
+)
+
+// rows wraps a driver's rows, to keep the guard on what they fetch and to recognise a statement timeout that arrives
+// while they stream. An optional interface that the driver's rows lack is answered as database/sql answers it itself
+// where it is missing; the one whose presence alone makes a difference is in rows_go127.go.
+type rows struct {
+	c      *Conn
+	k      call
+	rows   sqldriver.Rows
+	stmt   *prepared // to be given back with the rows; nil if there is none
+	failed bool
+	closed bool
+}
+
+// newRows takes over the call that began the query, and the statement that it runs from.
+func newRows(c *Conn, k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
+	k.pause(nil)
+	k.done = true
+	return wrapRows(rows{c: c, k: *k, rows: r, stmt: stmt})
+}
+
+func (r *rows) Columns() []string { return r.rows.Columns() }
+
+func (r *rows) Next(dest []sqldriver.Value) error {
+	if err := r.resume(); err != nil {
+		return err
+	}
+	defer r.c.abandon(&r.k.done)
+	return r.pause(r.rows.Next(dest))
+}
+
+func (r *rows) resume() error {
+	err := r.k.resume()
+	r.k.done = err != nil
+	return err
+}
+
+func (r *rows) pause(err error) error {
+	r.k.done = true
+	if err == io.EOF {
+		r.k.pause(nil)
+		return err
+	}
+	r.failed = r.failed || err != nil
+	return r.k.pause(err)
+}
+
+// Close also reads what the consumer has left, in most drivers. It goes through even where the guard has fired.
+func (r *rows) Close() error {
+	if r.closed {
+		return r.rows.Close()
+	}
+	r.closed = true
+	if r.k.resume() != nil {
+		r.k.limit = Limit{}
+	}
+	r.k.done = false
+	defer r.c.abandon(&r.k.done)
+	err := r.rows.Close()
+	if r.stmt != nil {
+		r.k.p.stmts.give(r.stmt, r.failed || err != nil)
+	}
+	return r.k.end(err)
+}
+
+func (r *rows) HasNextResultSet() bool {
+	n, ok := r.rows.(sqldriver.RowsNextResultSet)
+	return ok && n.HasNextResultSet()
+}
+
+func (r *rows) NextResultSet() error {
+	n, ok := r.rows.(sqldriver.RowsNextResultSet)
+	if !ok {
+		return io.EOF
+	}
+	if err := r.resume(); err != nil {
+		return err
+	}
+	defer r.c.abandon(&r.k.done)
+	return r.pause(n.NextResultSet())
+}
+
+func (r *rows) ColumnTypeScanType(i int) reflect.Type {
+	if t, ok := r.rows.(sqldriver.RowsColumnTypeScanType); ok {
+		return t.ColumnTypeScanType(i)
+	}
+	return reflect.TypeFor[any]()
+}
+
+func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
+	if t, ok := r.rows.(sqldriver.RowsColumnTypeDatabaseTypeName); ok {
+		return t.ColumnTypeDatabaseTypeName(i)
+	}
+	return ""
+}
+
+func (r *rows) ColumnTypeLength(i int) (int64, bool) {
+	if t, ok := r.rows.(sqldriver.RowsColumnTypeLength); ok {
+		return t.ColumnTypeLength(i)
+	}
+	return 0, false
+}
+
+func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) {
+	if t, ok := r.rows.(sqldriver.RowsColumnTypeNullable); ok {
+		return t.ColumnTypeNullable(i)
+	}
+	return false, false
+}
+
+func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
+	if t, ok := r.rows.(sqldriver.RowsColumnTypePrecisionScale); ok {
+		return t.ColumnTypePrecisionScale(i)
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,255 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"strings"
+)
+
+var (
+	_ sqldriver.Stmt              = (*Stmt)(nil)
+	_ sqldriver.StmtExecContext   = (*Stmt)(nil)
+	_ sqldriver.StmtQueryContext  = (*Stmt)(nil)
+	_ sqldriver.NamedValueChecker = (*Stmt)(nil)
+)
+
+// Stmt is a virtual statement: a text. It is really prepared on whatever physical connection its Conn is bound to
+// when it is used.
+type Stmt struct {
+	c      *Conn
+	text   *text
+	inputs int  // NumInput of the first prepare
+	checks bool // the driver's statements convert arguments themselves
+
+	// once is set for a statement that is not shared: one that database/sql prepares for a single use, or one that has
+	// a state of its own. It lives and dies on the connection it was prepared on.
+	once *prepared
+	home *Physical // of once
+}
+
+// newStmt prepares query on the bound connection.
+func (c *Conn) newStmt(ctx context.Context, query string, once bool) (*Stmt, error) {
+	if once || isCopy(query) {
+		stmt, err := c.phys.prepare(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		s := &Stmt{c: c, once: &prepared{stmt: stmt}, home: c.phys}
+		s.learn(stmt)
+		return s, nil
+	}
+	texts := c.phys.stmts.texts
+	s := &Stmt{c: c, text: texts.acquire(query)}
+	e, err := c.phys.take(ctx, s.text)
+	if err != nil {
+		texts.release(s.text)
+		return nil, err
+	}
+	s.learn(e.stmt)
+	c.phys.stmts.give(e, false)
+	return s, nil
+}
+
+func (s *Stmt) learn(stmt sqldriver.Stmt) {
+	s.inputs = stmt.NumInput()
+	_, checks := stmt.(sqldriver.NamedValueChecker)
+	_, converts := stmt.(columnConverter)
+	s.checks = checks || converts
+}
+
+// isCopy reports whether query is PostgreSQL's COPY, which lib/pq runs through a prepared statement that collects
+// rows until it is closed.
+func isCopy(query string) bool {
+	word := strings.TrimLeft(query, " \t\r\n")
+	return len(word) > 4 && strings.EqualFold(word[:4], "copy")
+}
+
+// NumInput implements driver.Stmt.
+func (s *Stmt) NumInput() int { return s.inputs }
+
+// ExecContext implements driver.StmtExecContext.
+func (s *Stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	for {
+		res, err := s.exec(ctx, args)
+		if !s.c.again(ctx, &err) {
+			return res, err
+		}
+	}
+}
+
+func (s *Stmt) exec(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	p, err := s.c.bound()
+	if err != nil {
+		return nil, err
+	}
+	k, err := p.start(ctx, s.query())
+	if err != nil {
+		return nil, err
+	}
+	defer s.c.abandon(&k.done)
+	e, err := s.take(k.ctx, p)
+	if err != nil {
+		return nil, k.end(err)
+	}
+	res, err := execStmt(k.ctx, e.stmt, args)
+	s.give(p, e, err)
+	return res, k.end(err)
+}
+
+// QueryContext implements driver.StmtQueryContext.
+func (s *Stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	for {
+		r, err := s.runQuery(ctx, args)
+		if !s.c.again(ctx, &err) {
+			return r, err
+		}
+	}
+}
+
+func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	p, err := s.c.bound()
+	if err != nil {
+		return nil, err
+	}
+	k, err := p.start(ctx, s.query())
+	if err != nil {
+		return nil, err
+	}
+	defer s.c.abandon(&k.done)
+	e, err := s.take(k.ctx, p)
+	if err != nil {
+		return nil, k.end(err)
+	}
+	r, err := queryStmt(k.ctx, e.stmt, args)
+	if err != nil {
+		s.give(p, e, err)
+		return nil, k.end(err)
+	}
+	if s.once != nil {
+		e = nil // it is not the rows' to give back
+	}
+	return newRows(s.c, &k, r, e), nil
+}
+
+// CheckNamedValue implements driver.NamedValueChecker.
+func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
+	p, err := s.c.bound()
+	if err != nil {
+		return err
+	}
+	if !s.checks {
+		return s.c.CheckNamedValue(nv)
+	}
+	stmt, err := s.peek(p)
+	if err != nil {
+		return err
+	}
+	done := false
+	defer s.c.abandon(&done)
+	checker, ok := stmt.(sqldriver.NamedValueChecker)
+	if !ok {
+		checker = p.checker
+	}
+	columns, _ := stmt.(columnConverter)
+	err = convert(checker, columns, s.inputs, nv)
+	done = true
+	return err
+}
+
+// peek returns the really prepared statement, for its converters. Only a connection that has not seen the text yet
+// prepares it here.
+func (s *Stmt) peek(p *Physical) (sqldriver.Stmt, error) {
+	if s.once == nil {
+		if e := p.stmts.entries[s.text]; e != nil {
+			return e.stmt, nil
+		}
+	}
+	ctx := p.current.caller
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	k, err := p.start(ctx, s.query())
+	if err != nil {
+		return nil, err
+	}
+	defer s.c.abandon(&k.done)
+	e, err := s.take(k.ctx, p)
+	if err != nil {
+		return nil, k.end(err)
+	}
+	s.give(p, e, nil)
+	return e.stmt, k.end(nil)
+}
+
+func (s *Stmt) query() string {
+	if s.text == nil {
+		return ""
+	}
+	return s.text.query
+}
+
+func (s *Stmt) take(ctx context.Context, p *Physical) (*prepared, error) {
+	if s.once == nil {
+		return p.take(ctx, s.text)
+	}
+	if s.home != p {
+		return nil, sqldriver.ErrBadConn
+	}
+	return s.once, nil
+}
+
+func (s *Stmt) give(p *Physical, e *prepared, err error) {
+	if s.once == nil {
+		p.stmts.give(e, err != nil)
+	}
+}
+
+// Close implements driver.Stmt. The last statement of a text is closed at once where the connection is in hand;
+// other connections close it at their next use.
+func (s *Stmt) Close() error {
+	p := s.c.phys
+	if s.once != nil {
+		if p == nil || p != s.home {
+			return nil
+		}
+		return s.close(p, s.once)
+	}
+	last := s.c.connector.texts.release(s.text)
+	if !last || p == nil {
+		return nil
+	}
+	e := p.stmts.entries[s.text]
+	if e == nil || e.busy {
+		return nil
+	}
+	return s.close(p, e)
+}
+
+func (s *Stmt) close(p *Physical, e *prepared) error {
+	k, err := p.start(context.Background(), "")
+	if err != nil {
+		return nil // the connection is thrown away, and the statement with it
+	}
+	defer s.c.abandon(&k.done)
+	return k.end(p.stmts.evict(e))
+}
+
+// Exec and Query are what database/sql calls on a statement without the methods above.
+
+// Exec implements driver.Stmt.
+func (s *Stmt) Exec(args []sqldriver.Value) (sqldriver.Result, error) {
+	return s.ExecContext(context.Background(), numbered(args))
+}
+
+// Query implements driver.Stmt.
+func (s *Stmt) Query(args []sqldriver.Value) (sqldriver.Rows, error) {
+	return s.QueryContext(context.Background(), numbered(args))
+}
+
+func numbered(values []sqldriver.Value) []sqldriver.NamedValue {
+	named := make([]sqldriver.NamedValue, len(values))
+	for i, v := range values {
+		named[i] = sqldriver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return named
+}

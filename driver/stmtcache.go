@@ -1,0 +1,158 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"sync"
+	"sync/atomic"
+)
+
+// Texts counts the virtual statements of each text, over all virtual connections of a registry. While a text has any,
+// physical connections may keep it prepared.
+type Texts struct {
+	mu    sync.Mutex // guards texts and every refs; a leaf
+	texts map[string]*text
+
+	closed atomic.Uint64 // how many texts have lost their last statement so far
+}
+
+// NewTexts returns an empty count.
+func NewTexts() *Texts { return &Texts{texts: make(map[string]*text)} }
+
+// text is one generation of a statement's text: it begins with a first virtual statement and is dead with the last.
+type text struct {
+	query string
+	refs  int
+	dead  atomic.Bool
+}
+
+func (t *Texts) acquire(query string) *text {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.texts[query]
+	if x == nil {
+		x = &text{query: query}
+		t.texts[query] = x
+	}
+	x.refs++
+	return x
+}
+
+// release gives up one statement of x and reports whether it was the last.
+func (t *Texts) release(x *text) (last bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x.refs--
+	if x.refs > 0 {
+		return false
+	}
+	delete(t.texts, x.query)
+	x.dead.Store(true)
+	t.closed.Add(1)
+	return true
+}
+
+// maxPrepared bounds the statements kept prepared on one physical connection. pgx keeps as many by default; MySQL
+// allows 16,382 on a server, over all connections.
+const maxPrepared = 512
+
+// prepared is a statement that is really prepared on a physical connection.
+type prepared struct {
+	text   *text // nil: for one virtual statement alone
+	stmt   sqldriver.Stmt
+	cached bool
+	busy   bool // in use by this checkout: neither shared nor evicted
+	used   uint64
+}
+
+// stmtCache is the prepared statements of one physical connection.
+type stmtCache struct {
+	texts   *Texts
+	entries map[*text]*prepared
+	busy    int
+	clock   uint64 // counts uses, to find the least recent
+	seen    uint64 // texts.closed at the last sweep
+}
+
+// take returns a statement of text x for one use: the cached one, or if that is in use already (two loops over one
+// text, one inside the other) one of its own.
+func (p *Physical) take(ctx context.Context, x *text) (*prepared, error) {
+	c := &p.stmts
+	c.clock++
+	e := c.entries[x]
+	if e == nil || e.busy {
+		stmt, err := p.prepare(ctx, x.query)
+		if err != nil {
+			return nil, err
+		}
+		fresh := &prepared{text: x, stmt: stmt}
+		if e == nil {
+			c.insert(fresh)
+		}
+		e = fresh
+	}
+	e.busy, e.used = true, c.clock
+	c.busy++
+	return e, nil
+}
+
+func (c *stmtCache) insert(e *prepared) {
+	if c.entries == nil {
+		c.entries = make(map[*text]*prepared)
+	}
+	if len(c.entries) >= maxPrepared && !c.evictOldest() {
+		return
+	}
+	e.cached = true
+	c.entries[e.text] = e
+}
+
+func (c *stmtCache) evictOldest() bool {
+	var oldest *prepared
+	for _, e := range c.entries {
+		if !e.busy && (oldest == nil || e.used < oldest.used) {
+			oldest = e
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	c.evict(oldest)
+	return true
+}
+
+// evict closes a statement that is not in use. Its error says nothing of the statement that somebody waits for.
+func (c *stmtCache) evict(e *prepared) error {
+	if e.cached {
+		delete(c.entries, e.text)
+	}
+	return e.stmt.Close()
+}
+
+// give ends a use. A statement that failed is not kept: what it was prepared for may have changed (DDL), or it may be
+// gone from the server (DEALLOCATE ALL, DISCARD ALL).
+func (c *stmtCache) give(e *prepared, failed bool) {
+	e.busy = false
+	c.busy--
+	if failed || !e.cached || e.text.dead.Load() {
+		c.evict(e)
+	}
+}
+
+// stale reports whether a sweep could find anything.
+func (c *stmtCache) stale() bool {
+	return len(c.entries) > 0 && c.texts.closed.Load() != c.seen
+}
+
+// sweep closes the statements whose text has no virtual statement any more.
+func (c *stmtCache) sweep() {
+	c.seen = c.texts.closed.Load()
+	for x, e := range c.entries {
+		if x.dead.Load() && !e.busy {
+			c.evict(e)
+		}
+	}
+}
+
+// forget drops all entries without a word to the server: their connection is about to be closed.
+func (c *stmtCache) forget() { c.entries = nil }

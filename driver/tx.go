@@ -1,0 +1,53 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+)
+
+var _ sqldriver.Tx = (*tx)(nil)
+
+// tx is a transaction. The context of its BEGIN stays alive until it ends: pgx uses it to commit.
+type tx struct {
+	c  *Conn
+	k  call
+	tx sqldriver.Tx
+}
+
+// newTx takes over the call that began the transaction.
+func newTx(c *Conn, k *call, t sqldriver.Tx) *tx {
+	k.pause(nil)
+	k.done = true
+	return &tx{c: c, k: *k, tx: t}
+}
+
+func (t *tx) Commit() error {
+	if err := t.restart("COMMIT"); err != nil {
+		t.k.release()
+		return err
+	}
+	defer t.c.abandon(&t.k.done)
+	return t.k.end(t.tx.Commit())
+}
+
+// Rollback goes through even on a connection whose guard has fired, and then unguarded: it is thrown away anyhow.
+func (t *tx) Rollback() error {
+	if t.k.caller.Err() != nil && !t.k.p.keepsAfterRollback() {
+		t.k.p.unfit = true
+	}
+	if err := t.restart("ROLLBACK"); err != nil {
+		t.k.limit = Limit{}
+	}
+	defer t.c.abandon(&t.k.done)
+	return t.k.end(t.tx.Rollback())
+}
+
+// restart makes COMMIT or ROLLBACK a statement of its own, with the pool's limit: a limit that the context of BEGIN
+// carried was for BEGIN alone.
+func (t *tx) restart(text string) error {
+	k := &t.k
+	k.done = false
+	k.spent, k.began = 0, now()
+	k.limit = k.p.lender.Limit(context.Background(), k.p.traits(text))
+	return k.resume()
+}

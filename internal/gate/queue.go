@@ -1,0 +1,53 @@
+package gate
+
+// waiter is a caller in the queue. It gets exactly one answer: nil with a permit, or the reason for which there is
+// none. A waiter that left the queue by itself is never answered.
+type waiter struct {
+	answer     chan error // room for one
+	prev, next *waiter
+	queued     bool
+}
+
+// queue is a linked list of waiters, oldest first, from which any can leave at once.
+type queue struct {
+	head, tail *waiter
+	len        int
+}
+
+func (q *queue) push(w *waiter) {
+	w.queued = true
+	w.prev = q.tail
+	if q.tail == nil {
+		q.head = w
+	} else {
+		q.tail.next = w
+	}
+	q.tail = w
+	q.len++
+}
+
+func (q *queue) pop() *waiter {
+	w := q.head
+	q.remove(w)
+	return w
+}
+
+// remove takes w out and reports whether it was still in.
+func (q *queue) remove(w *waiter) bool {
+	if !w.queued {
+		return false
+	}
+	if w.prev == nil {
+		q.head = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.tail = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next, w.queued = nil, nil, false
+	q.len--
+	return true
+}

@@ -1,0 +1,183 @@
+package testserver
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// requireVariable, set to 1, makes a missing PostgreSQL or MariaDB a failure
+// instead of a skip.
+const requireVariable = "SQLBULKHEAD_REQUIRE_SERVERS"
+
+// family is one kind of server, and what this process knows of it.
+type family struct {
+	name     string // as people write it
+	variable string // holds the DSN of a server that is already there
+	advice   string // how to get one
+	optional bool   // never required
+	find     func() (engine, bool)
+
+	// mu guards shared and err, and is held while the shared server starts,
+	// so that the tests that want it wait. It is taken before the other
+	// locks of this package.
+	mu     sync.Mutex
+	shared *Server // of this process; nil until the first test wants it
+	err    error   // why the shared server did not start
+
+	source atomic.Value // string: where servers came from, for Summary
+}
+
+var (
+	postgresFamily = &family{
+		name:     "PostgreSQL",
+		variable: "SQLBULKHEAD_POSTGRES_DSN",
+		advice:   "install the Debian package postgresql",
+		find:     findPostgres,
+	}
+	mariadbFamily = &family{
+		name:     "MariaDB",
+		variable: "SQLBULKHEAD_MARIADB_DSN",
+		advice:   "install the Debian package mariadb-server",
+		find:     findMariaDB,
+	}
+	mysqlFamily = &family{
+		name:     "MySQL",
+		variable: "SQLBULKHEAD_MYSQL_DSN",
+		advice:   "start one",
+		optional: true,
+		find:     func() (engine, bool) { return nil, false },
+	}
+	families = []*family{postgresFamily, mariadbFamily, mysqlFamily}
+)
+
+// Postgres returns the DSN of a PostgreSQL server as a URL, which pgx and
+// lib/pq both read. A private server gives a superuser, no TLS and 200
+// connections. All tests of a process share the server: create what you need
+// under a name of your own.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	return postgresFamily.dsn(tb)
+}
+
+// MariaDB returns the DSN of a MariaDB server in the form of
+// go-sql-driver/mysql. A private server gives a user with every privilege and
+// 300 connections. All tests of a process share the server.
+func MariaDB(tb testing.TB) string {
+	tb.Helper()
+	return mariadbFamily.dsn(tb)
+}
+
+// MySQL returns the DSN of a MySQL server in the form of go-sql-driver/mysql.
+// It comes from the environment alone and is never required.
+func MySQL(tb testing.TB) string {
+	tb.Helper()
+	return mysqlFamily.dsn(tb)
+}
+
+// StartPostgres starts a PostgreSQL server for this test alone and removes it
+// when the test is over.
+func StartPostgres(tb testing.TB) *Server {
+	tb.Helper()
+	return postgresFamily.start(tb)
+}
+
+// StartMariaDB starts a MariaDB server for this test alone and removes it when
+// the test is over.
+func StartMariaDB(tb testing.TB) *Server {
+	tb.Helper()
+	return mariadbFamily.start(tb)
+}
+
+func (f *family) dsn(tb testing.TB) string {
+	tb.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if dsn := os.Getenv(f.variable); dsn != "" {
+		f.source.Store("from " + f.variable)
+		return dsn
+	}
+	if f.shared == nil && f.err == nil {
+		f.shared, f.err = f.launch(tb)
+	}
+	if f.err != nil {
+		tb.Fatalf("testserver: %v", f.err)
+	}
+	return f.shared.DSN
+}
+
+func (f *family) start(tb testing.TB) *Server {
+	tb.Helper()
+	s, err := f.launch(tb)
+	if err != nil {
+		tb.Fatalf("testserver: %v", err)
+	}
+	s.tb = tb
+	tb.Cleanup(s.discard)
+	return s
+}
+
+// launch starts a new server. Without binaries it ends the test.
+func (f *family) launch(tb testing.TB) (*Server, error) {
+	tb.Helper()
+	e, ok := f.find()
+	if !ok {
+		f.missing(tb)
+	}
+	s, err := newServer(e)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	f.source.Store(e.version() + " (private)")
+	return s, nil
+}
+
+func (f *family) missing(tb testing.TB) {
+	tb.Helper()
+	line := fmt.Sprintf("testserver: no %s here: %s or set %s", f.name, f.advice, f.variable)
+	if !f.optional && os.Getenv(requireVariable) == "1" {
+		tb.Fatal(line)
+	}
+	tb.Skip(line)
+}
+
+// Main runs the tests, stops the servers, prints [Summary] and returns the
+// exit status:
+//
+//	func TestMain(m *testing.M) { os.Exit(testserver.Main(m)) }
+//
+// An interrupted or crashed process is cleaned up after as well, by its watchdog.
+func Main(m *testing.M) int {
+	code := m.Run()
+	Stop()
+	fmt.Println(Summary())
+	return code
+}
+
+// Stop ends every private server of this process and removes what it left on
+// disk. A later call of [Postgres] or [MariaDB] starts afresh.
+func Stop() {
+	for _, f := range families {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.shared, f.err = nil, nil
+	}
+	discardScratch()
+}
+
+// Summary says in one line which servers this process used, such as
+// "servers: PostgreSQL 15.18 (private), MariaDB none, MySQL none".
+func Summary() string {
+	var parts []string
+	for _, f := range families {
+		source := f.source.Load()
+		if source == nil {
+			source = "none"
+		}
+		parts = append(parts, fmt.Sprint(f.name, " ", source))
+	}
+	return "servers: " + strings.Join(parts, ", ")
+}

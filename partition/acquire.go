@@ -1,0 +1,151 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
+	"github.com/sqlbulkhead/sqlbulkhead/internal/gate"
+)
+
+// errDialTimeout is an acquire that had its permit and then waited too long for the server.
+var errDialTimeout = errors.New("partition: dial outlasted its caller")
+
+// budget is how long an acquire may take: in the queue, and together with a dial.
+type budget struct{ queue, total time.Duration }
+
+func (p *Pool) budget() budget {
+	if at := p.config.AcquireTimeout; at > 0 {
+		return budget{at, at}
+	}
+	return budget{0, p.config.DialTimeout} // NoWait
+}
+
+// unbounded is the budget of an acquire that only its context bounds.
+var unbounded = budget{never, never}
+
+// tryAcquire lends an idle connection, if that is possible without waiting. The error is final.
+func (p *Pool) tryAcquire(ctx context.Context) (*driver.Physical, error) {
+	m := p.tryLend()
+	if m == nil {
+		return nil, nil
+	}
+	a := acquire{pool: p, ctx: ctx, began: m.since, budget: p.budget()}
+	if m.expired {
+		a.giveUp(m, CloseExpired)
+		return nil, nil
+	}
+	err := m.phys.Reset(ctx, a.budget.total)
+	if err == nil {
+		a.done(m)
+		return m.phys, nil
+	}
+	a.giveUp(m, CloseBad)
+	if hung(err) {
+		// database/sql would try the next connection, and that one may hang as long.
+		return nil, a.refuse(errDialTimeout)
+	}
+	return nil, nil
+}
+
+// acquire is one caller on its way to a connection.
+type acquire struct {
+	pool   *Pool
+	ctx    context.Context
+	began  time.Duration
+	budget budget
+}
+
+// run waits for a permit and returns a connection: an idle one that answers, or a new one.
+func (a *acquire) run() (m *member, fresh bool, err error) {
+	for {
+		if err := a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue)); err != nil {
+			return nil, false, a.refuse(err)
+		}
+		m = a.pool.lend()
+		if m == nil || !m.expired {
+			break
+		}
+		a.giveUp(m, CloseExpired) // and the permit with it
+	}
+	if m != nil {
+		if err = m.phys.Reset(a.ctx, a.left(a.budget.total)); err == nil {
+			a.done(m)
+			return m, false, nil
+		}
+		if hung(err) {
+			a.giveUp(m, CloseBad)
+			return nil, false, a.refuse(errDialTimeout)
+		}
+		a.pool.settle(m, true)
+	}
+	if m, err = a.dial(m); err != nil {
+		return nil, false, a.refuse(err)
+	}
+	a.done(m)
+	return m, true, nil
+}
+
+// left is what remains of a limit; the time in the queue and that for a dial are one.
+func (a *acquire) left(limit time.Duration) time.Duration {
+	if limit == never {
+		return never
+	}
+	return limit - (now() - a.began)
+}
+
+// giveUp throws away a connection that was just lent.
+func (a *acquire) giveUp(m *member, reason CloseReason) {
+	a.pool.settle(m, true)
+	go m.discard(reason)
+}
+
+func (a *acquire) done(m *member) {
+	m.waited = now() - a.began
+	if o := &a.pool.registry.observers; len(o.acquire) > 0 {
+		o.acquireDone(a.ctx, AcquireEvent{Pool: a.pool.name, Waited: m.waited})
+	}
+}
+
+// refuse turns the reason for which there is no connection into the caller's error, and counts it. The error of a dial
+// that failed is the driver's, as it came.
+func (a *acquire) refuse(cause error) error {
+	waited := now() - a.began
+	err := a.explain(cause, waited)
+	a.pool.counters.refused(err)
+	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{a.pool.name, waited, err})
+	return err
+}
+
+func (a *acquire) explain(cause error, waited time.Duration) error {
+	e := &AcquireError{Workload: a.pool.name, Waited: waited}
+	switch {
+	case cause == gate.ErrClosed, a.pool.registry.life.Err() != nil:
+		return errClosed()
+	case cause == gate.ErrFull:
+		e.Reason = ReasonQueueFull
+	case cause == gate.ErrTimeout:
+		e.Reason = ReasonAcquireTimeout
+	case cause == errDialTimeout:
+		e.Reason, e.Dialing = ReasonAcquireTimeout, true
+	case cause == gate.ErrPaused:
+		e.Reason = ReasonPaused
+	case a.ctx.Err() != nil && errors.Is(cause, a.ctx.Err()):
+		e.Reason, e.ctxErr = ReasonCallerGaveUp, a.ctx.Err()
+	default:
+		return cause
+	}
+	a.pool.describe(e)
+	return e
+}
+
+// describe fills in how the pool is.
+func (p *Pool) describe(e *AcquireError) {
+	s := p.gate.Stats()
+	e.MaxOpenConns, e.InUse, e.Waiting, e.MaxWaiting = s.Limit, s.InUse, s.Waiting, s.MaxWaiting
+	p.mu.Lock()
+	hold := p.holds.expected(now())
+	p.mu.Unlock()
+	e.retryAfter = hold * time.Duration(s.Waiting+1) / time.Duration(max(s.Limit, 1))
+}

@@ -1,0 +1,179 @@
+package partition_test
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// Each benchmark runs on a driver that does nothing, as plain database/sql and as partitioned, so that the difference
+// is what the partition costs: tag, gate, statement timeout and guard all on. The third twin is what a caller would
+// write by hand for one of them, context.WithTimeout. `make bench` prints the differences.
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func plainNull() *sql.DB { return sql.OpenDB(fakedb.Null()) }
+
+func partitionedNull(b testing.TB, opts ...partition.Option) *sql.DB {
+	db, err := partition.OpenDB(fakedb.Null(), append([]partition.Option{partition.WithLogger(quiet)}, opts...)...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	return db
+}
+
+func tagged(ctx context.Context) context.Context { return workload.With(ctx, workload.OLTP) }
+
+func exec(b *testing.B, db *sql.DB, ctx context.Context) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := db.ExecContext(ctx, "UPDATE accounts SET seen = now() WHERE id = 1"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkExec(b *testing.B) {
+	ctx := tagged(context.Background())
+	b.Run("plain", func(b *testing.B) { exec(b, plainNull(), ctx) })
+	b.Run("partitioned", func(b *testing.B) { exec(b, partitionedNull(b), ctx) })
+}
+
+// BenchmarkExecCancellable is the same under the context of a request, which can end.
+func BenchmarkExecCancellable(b *testing.B) {
+	ctx, cancel := context.WithCancel(tagged(context.Background()))
+	defer cancel()
+	b.Run("plain", func(b *testing.B) { exec(b, plainNull(), ctx) })
+	b.Run("partitioned", func(b *testing.B) { exec(b, partitionedNull(b), ctx) })
+	b.Run("plain-withtimeout", func(b *testing.B) {
+		db := plainNull()
+		b.ReportAllocs()
+		for b.Loop() {
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			if _, err := db.ExecContext(ctx, "UPDATE accounts SET seen = now() WHERE id = 1"); err != nil {
+				b.Fatal(err)
+			}
+			cancel()
+		}
+	})
+}
+
+func queryRow(b *testing.B, db *sql.DB, ctx context.Context) {
+	b.ReportAllocs()
+	for b.Loop() {
+		var v int64
+		if err := db.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkQueryRow(b *testing.B) {
+	ctx := tagged(context.Background())
+	b.Run("plain", func(b *testing.B) { queryRow(b, plainNull(), ctx) })
+	b.Run("partitioned", func(b *testing.B) { queryRow(b, partitionedNull(b), ctx) })
+}
+
+func BenchmarkQueryRowCancellable(b *testing.B) {
+	ctx, cancel := context.WithCancel(tagged(context.Background()))
+	defer cancel()
+	b.Run("plain", func(b *testing.B) { queryRow(b, plainNull(), ctx) })
+	b.Run("partitioned", func(b *testing.B) { queryRow(b, partitionedNull(b), ctx) })
+}
+
+func prepared(b *testing.B, db *sql.DB, ctx context.Context) {
+	stmt, err := db.PrepareContext(ctx, "UPDATE accounts SET seen = now() WHERE id = 1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer stmt.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := stmt.ExecContext(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkStmtExec(b *testing.B) {
+	ctx := tagged(context.Background())
+	b.Run("plain", func(b *testing.B) { prepared(b, plainNull(), ctx) })
+	b.Run("partitioned", func(b *testing.B) { prepared(b, partitionedNull(b), ctx) })
+}
+
+func transaction(b *testing.B, db *sql.DB, ctx context.Context) {
+	b.ReportAllocs()
+	for b.Loop() {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		tx.ExecContext(ctx, "UPDATE accounts SET seen = now() WHERE id = 1")
+		if err := tx.Commit(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkTx(b *testing.B) {
+	ctx := tagged(context.Background())
+	b.Run("plain", func(b *testing.B) { transaction(b, plainNull(), ctx) })
+	b.Run("partitioned", func(b *testing.B) { transaction(b, partitionedNull(b), ctx) })
+}
+
+// BenchmarkAlternating changes the workload from call to call, the worst case for the cache of virtual connections.
+func BenchmarkAlternating(b *testing.B) {
+	one, two := tagged(context.Background()), workload.With(context.Background(), workload.Reporting)
+	run := func(b *testing.B, db *sql.DB) {
+		b.ReportAllocs()
+		for b.Loop() {
+			db.ExecContext(one, "SELECT 1")
+			db.ExecContext(two, "SELECT 1")
+		}
+	}
+	b.Run("plain", func(b *testing.B) { run(b, plainNull()) })
+	b.Run("partitioned", func(b *testing.B) { run(b, partitionedNull(b)) })
+}
+
+func BenchmarkRejectionWhenFull(b *testing.B) {
+	db := partitionedNull(b, partition.WithPool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 1, MaxWaiting: partition.NoQueue}))
+	ctx := tagged(context.Background())
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := db.ExecContext(ctx, "SELECT 1"); !errors.Is(err, partition.ErrQueueFull) {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkInnerDB is the checkout of a connection from a *sql.DB: what a pool would cost that kept its connections in
+// one.
+func BenchmarkInnerDB(b *testing.B) {
+	db, ctx := plainNull(), context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var inner sqldriver.Conn
+		conn.Raw(func(c any) error { inner = c.(sqldriver.Conn); return nil })
+		_ = inner
+		conn.Close()
+	}
+}

@@ -1,0 +1,182 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
+)
+
+// dialing is a connection on its way. It outlives the caller that asked for it: if every dial were cancelled with an
+// impatient caller, a server that takes longer to accept than the acquire timeout would never be connected to at all.
+// So the caller leaves on time, and the dial goes on, keeps its permit, and lands idle for the next one.
+type dialing struct {
+	pool  *Pool
+	state atomic.Int32
+	done  chan struct{} // closed once the rest is set
+	m     *member
+	err   error
+	panic any
+}
+
+const (
+	dialPending int32 = iota
+	dialDelivered
+	dialAbandoned
+)
+
+// dial makes a connection under the permit that the caller holds. With an error the permit is no longer the caller's.
+// dead is a connection to be closed first, or nil.
+func (a *acquire) dial(dead *member) (*member, error) {
+	d := &dialing{pool: a.pool, done: make(chan struct{})}
+	go d.run(context.WithoutCancel(a.ctx), dead)
+	timer := time.NewTimer(a.left(a.budget.total))
+	defer timer.Stop()
+	var reason error
+	select {
+	case <-d.done:
+		return d.result()
+	case <-timer.C:
+		reason = errDialTimeout
+	case <-a.ctx.Done():
+		reason = a.ctx.Err()
+	}
+	if d.state.CompareAndSwap(dialPending, dialAbandoned) {
+		return nil, reason
+	}
+	// It ended in the same instant: what is there is taken.
+	<-d.done
+	return d.result()
+}
+
+func (d *dialing) result() (*member, error) {
+	if d.panic != nil {
+		panic(d.panic)
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	d.pool.hold(d.m)
+	return d.m, nil
+}
+
+func (d *dialing) run(ctx context.Context, dead *member) {
+	if dead != nil {
+		dead.shut(CloseBad)
+	}
+	d.connect(ctx)
+	if d.m == nil {
+		d.pool.gate.Release()
+	}
+	if d.state.CompareAndSwap(dialPending, dialDelivered) {
+		close(d.done)
+		return
+	}
+	d.land()
+}
+
+// land is the end of a dial whose caller has left.
+func (d *dialing) land() {
+	if d.m == nil {
+		d.pool.registry.logger.Warn("dial failed after its caller had left", "pool", d.pool.name, "error", d.failure())
+		return
+	}
+	if reason := d.pool.park(d.m); reason != "" {
+		d.m.discard(reason)
+		return
+	}
+	d.pool.gate.Release()
+}
+
+func (d *dialing) failure() any {
+	if d.panic != nil {
+		return d.panic
+	}
+	return d.err
+}
+
+// connect dials and sets up, within DialTimeout, and tells what came of it.
+func (d *dialing) connect(ctx context.Context) {
+	p := d.pool
+	ctx, cancel := context.WithTimeout(ctx, p.config.DialTimeout)
+	defer cancel()
+	defer context.AfterFunc(p.registry.life, cancel)()
+	began := now()
+	defer func() {
+		d.panic = recover()
+		p.dialed(now()-began, errors.Join(d.err, panicError(d.panic)))
+	}()
+	d.m, d.err = p.connect(ctx)
+}
+
+func panicError(v any) error {
+	if v == nil {
+		return nil
+	}
+	return fmt.Errorf("partition: driver panicked while it dialed: %v", v)
+}
+
+func (p *Pool) dialed(took time.Duration, err error) {
+	if err == nil {
+		p.counters.opened.Add(1)
+	} else {
+		p.counters.openFailures.Add(1)
+	}
+	p.registry.observers.connOpened(ConnEvent{Pool: p.name, Took: took, Err: err})
+}
+
+// connect makes one physical connection and sets its session up. A connection whose set-up failed is closed.
+func (p *Pool) connect(ctx context.Context) (*member, error) {
+	conn, err := p.server.connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ready := false
+	defer func() {
+		if !ready {
+			conn.Close()
+		}
+	}()
+	session := driver.NewSession(conn)
+	dialect, err := p.server.dialectOf(ctx, session, p.registry.logger)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := dialect.Setup(ctx, session, p.settings())
+	if err != nil {
+		return nil, err
+	}
+	p.warn(applied.Warnings)
+	ready = true
+	p.open.Add(1)
+	p.enforcement.Store(&applied.Enforcement)
+	return newMember(p, conn, dialect, applied), nil
+}
+
+// settings is what the sessions of this pool are set up to.
+func (p *Pool) settings() stmttimeout.Settings {
+	return stmttimeout.Settings{
+		StatementTimeout:         max(p.config.StatementTimeout, 0),
+		IdleInTransactionTimeout: p.config.IdleInTransactionTimeout,
+		LockTimeout:              p.config.LockTimeout,
+		ReadOnly:                 p.config.ReadOnly,
+		Workload:                 string(p.name),
+		ApplicationName:          p.registry.name,
+	}
+}
+
+// warn logs, once, what was asked for and the server does not have.
+func (p *Pool) warn(warnings []string) {
+	if len(warnings) == 0 {
+		return
+	}
+	p.warned.Do(func() {
+		for _, w := range warnings {
+			p.registry.logger.Warn(w, "pool", p.name)
+		}
+	})
+}

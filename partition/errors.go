@@ -1,0 +1,114 @@
+package partition
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// The sentinels of errors.Is. They come wrapped, with the figures in an [AcquireError].
+var (
+	// ErrRejected: this pool refuses you now. It covers ErrQueueFull, ErrAcquireTimeout and ErrPaused, and neither an
+	// unknown tag (a bug of the caller) nor a caller whose own context ended. Nothing was executed. Over HTTP: 503, with
+	// Retry-After from [AcquireError.RetryAfter].
+	ErrRejected = errors.New("partition: rejected")
+	// ErrQueueFull: every permit was taken, and as many callers as may wait were waiting.
+	ErrQueueFull = errors.New("partition: queue full")
+	// ErrAcquireTimeout: the pool had no connection for the caller within its AcquireTimeout, because every permit was
+	// taken or because the server was slow to accept a new one. It is not context.DeadlineExceeded.
+	ErrAcquireTimeout = errors.New("partition: acquire timeout")
+	// ErrPaused: an operator has paused the pool.
+	ErrPaused = errors.New("partition: pool paused")
+	// ErrUnknownWorkload: the context carries a tag that no pool has. It is not ErrRejected: waiting does not help.
+	ErrUnknownWorkload = errors.New("partition: unknown workload")
+	// ErrUntagged: WithRequiredTag is set and the context carries no tag. It is not ErrRejected.
+	ErrUntagged = errors.New("partition: context carries no workload tag")
+)
+
+// Reason is why an acquire ended without a connection. Its text is stable: a label for metrics.
+type Reason string
+
+// The reasons.
+const (
+	ReasonQueueFull      Reason = "queue_full"
+	ReasonAcquireTimeout Reason = "acquire_timeout"
+	ReasonPaused         Reason = "paused"
+	// ReasonCallerGaveUp: the caller's context ended before it had a connection.
+	ReasonCallerGaveUp Reason = "caller_gave_up"
+)
+
+var reasonErrors = map[Reason]error{
+	ReasonQueueFull:      ErrQueueFull,
+	ReasonAcquireTimeout: ErrAcquireTimeout,
+	ReasonPaused:         ErrPaused,
+}
+
+// AcquireError is returned, from every entry point of database/sql, to a caller that got no connection: errors.As finds
+// it. Nothing was executed, and the caller holds nothing.
+//
+// It Is the sentinel of its Reason, and ErrRejected. Where the caller's own context ended it is neither: then it
+// unwraps to the context's error.
+type AcquireError struct {
+	Workload workload.Name
+	Reason   Reason
+	Waited   time.Duration // in the queue and for a dial together
+	Dialing  bool          // the permit was there; what did not come in time was the server
+
+	// The pool at that moment. InUse counts permits; it includes connections that are being dialed or closed.
+	MaxOpenConns, InUse, Waiting, MaxWaiting int
+
+	retryAfter time.Duration
+	ctxErr     error
+}
+
+// Error says which pool refused, why, and how full it was.
+func (e *AcquireError) Error() string {
+	what := string(e.Reason)
+	switch e.Reason {
+	case ReasonQueueFull:
+		what = "queue full"
+	case ReasonAcquireTimeout:
+		what = "no connection within the acquire timeout"
+		if e.Dialing {
+			what = "the server accepted no connection within the acquire timeout"
+		}
+	case ReasonPaused:
+		what = "paused"
+	case ReasonCallerGaveUp:
+		what = "caller gave up while it waited for a connection: " + e.ctxErr.Error()
+	}
+	return fmt.Sprintf("partition: pool %q: %s (waited %v, in use %d of %d, waiting %d of %d)",
+		string(e.Workload), what, e.Waited.Round(time.Microsecond), e.InUse, e.MaxOpenConns, e.Waiting, e.MaxWaiting)
+}
+
+// Is matches ErrRejected and the sentinel of the reason.
+func (e *AcquireError) Is(target error) bool {
+	sentinel := reasonErrors[e.Reason]
+	return sentinel != nil && (target == ErrRejected || target == sentinel)
+}
+
+// Unwrap returns the error of the caller's context if that ended the acquire, else nil.
+func (e *AcquireError) Unwrap() error { return e.ctxErr }
+
+// RetryAfter is a guess at when a permit will be free for one more caller, from how long permits have been held: at
+// least 1 ms and at most a minute. For a Retry-After header round it up to whole seconds.
+func (e *AcquireError) RetryAfter() time.Duration {
+	return min(max(e.retryAfter, time.Millisecond), time.Minute)
+}
+
+// Timeout reports whether time ran out: the pool's or the caller's.
+func (e *AcquireError) Timeout() bool {
+	return e.Reason == ReasonAcquireTimeout || errors.Is(e.ctxErr, context.DeadlineExceeded)
+}
+
+// errClosed is database/sql's own error for a closed handle, which it does not export.
+var errClosed = sync.OnceValue(func() error {
+	db := sql.OpenDB(noServer{})
+	db.Close()
+	return db.Ping()
+})

@@ -1,0 +1,144 @@
+package partition
+
+import (
+	"slices"
+	"time"
+)
+
+// The idle list. Whoever takes a connection from it holds a permit first; whoever puts one back still does.
+
+// tryLend takes a permit and an idle connection, or nothing. It looks for the connection first, so that a permit is
+// never taken, and somebody else turned away, for nothing.
+func (p *Pool) tryLend() *member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 || !p.gate.TryAcquire() {
+		return nil
+	}
+	return p.lendLocked()
+}
+
+// lend takes an idle connection for a caller that has its permit, or returns nil.
+func (p *Pool) lend() *member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		return nil
+	}
+	return p.lendLocked()
+}
+
+func (p *Pool) lendLocked() *member {
+	last := len(p.idle) - 1
+	m := p.idle[last]
+	p.idle[last] = nil
+	p.idle = p.idle[:last]
+	t := now()
+	m.expired = m.expiresAt() <= t
+	p.holdLocked(m, t)
+	return m
+}
+
+// hold begins the borrowing of a connection that was just dialed.
+func (p *Pool) hold(m *member) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holdLocked(m, now())
+}
+
+func (p *Pool) holdLocked(m *member, t time.Duration) {
+	m.since = t
+	p.holds.begin(t)
+}
+
+// settle ends a borrowing and puts the connection back, unless it is unfit. It returns how long it was held, and why
+// the connection must be closed instead.
+func (p *Pool) settle(m *member, bad bool) (held time.Duration, reason CloseReason) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := now()
+	held = t - m.since
+	p.holds.end(m.since, held)
+	if bad {
+		return held, CloseBad
+	}
+	return held, p.keepLocked(m, t)
+}
+
+// park puts a connection on the idle list that nobody has borrowed yet, or says why not.
+func (p *Pool) park(m *member) CloseReason {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.keepLocked(m, now())
+}
+
+func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
+	switch {
+	case p.closed:
+		return CloseShutdown
+	case m.dies <= t:
+		return CloseExpired
+	case len(p.idle) >= p.maxIdle() || p.open.Load() > p.limit.Load():
+		return CloseSurplus
+	}
+	m.since = t
+	p.idle = append(p.idle, m)
+	if !p.watching {
+		p.watchLocked(t)
+	}
+	return ""
+}
+
+// trim closes idle connections past the size of the pool. They have no permit: there are more of them than there are
+// permits now.
+func (p *Pool) trim() {
+	p.mu.Lock()
+	keep := max(min(p.maxIdle(), int(p.limit.Load())-p.gate.Stats().InUse), 0)
+	surplus := max(len(p.idle)-keep, 0)
+	closing := slices.Clone(p.idle[:surplus])
+	p.idle = slices.Delete(p.idle, 0, surplus)
+	p.mu.Unlock()
+	for _, m := range closing {
+		go m.shut(CloseSurplus)
+	}
+}
+
+// minWatch keeps the reaper from running more often than is of use.
+const minWatch = time.Second
+
+// watchLocked sets the reaper for when the next idle connection expires.
+func (p *Pool) watchLocked(t time.Duration) {
+	next := never
+	for _, m := range p.idle {
+		next = min(next, m.expiresAt())
+	}
+	if next == never {
+		return
+	}
+	p.watching = true
+	wait := max(next-t, minWatch)
+	if p.reaper == nil {
+		p.reaper = time.AfterFunc(wait, p.reap)
+	} else {
+		p.reaper.Reset(wait)
+	}
+}
+
+// reap closes idle connections that have expired. Each has a permit while it is closed, so that nobody who holds one
+// finds the cap used up by a connection on its way out; where none is free, they are in use, and a checkout looks.
+func (p *Pool) reap() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watching = false
+	t := now()
+	p.idle = slices.DeleteFunc(p.idle, func(m *member) bool {
+		if m.expiresAt() > t || !p.gate.Reserve() {
+			return false
+		}
+		go m.discard(CloseExpired)
+		return true
+	})
+	if len(p.idle) > 0 && !p.closed {
+		p.watchLocked(t)
+	}
+}

@@ -1,0 +1,202 @@
+package partition
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
+)
+
+var _ driver.Lender = (*member)(nil)
+
+// member is a physical connection as its pool knows it, and stands behind it as the driver package's Lender.
+type member struct {
+	pool    *Pool
+	phys    *driver.Physical
+	dialect stmttimeout.Dialect
+	applied stmttimeout.Applied
+	limit   time.Duration // of a statement; 0: none
+	grace   time.Duration // of the guard behind the server's limit
+
+	dies    time.Duration // when its lifetime ends
+	since   time.Duration // on loan since; or idle since
+	expired bool          // found so when it was lent
+	waited  time.Duration // what its borrower has used of the acquire timeout
+}
+
+// never is a time that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// serverGrace is how much later than the server the guard fires: time for the server's own error to arrive. It also is
+// the least that a driver call has which fetches rows.
+const serverGrace = 500 * time.Millisecond
+
+// lifetimeJitter is the part of ConnMaxLifetime by which connections differ, so that a pool is not replaced at once.
+const lifetimeJitter = 0.1
+
+func newMember(p *Pool, conn sqldriver.Conn, d stmttimeout.Dialect, a stmttimeout.Applied) *member {
+	m := &member{pool: p, dialect: d, applied: a, dies: never}
+	m.phys = driver.NewPhysical(conn, m, p.registry.texts)
+	m.limit = max(p.config.StatementTimeout, 0)
+	if server := a.StatementTimeout; server > 0 && m.limit > 0 {
+		m.limit, m.grace = min(m.limit, server), serverGrace
+	}
+	if life := p.config.ConnMaxLifetime; life > 0 {
+		m.dies = now() + life - time.Duration(rand.Float64()*lifetimeJitter*float64(life))
+	}
+	return m
+}
+
+// expiresAt is when an idle connection is too old, or has been idle for too long.
+func (m *member) expiresAt() time.Duration {
+	if idle := m.pool.config.ConnMaxIdleTime; idle > 0 {
+		return min(m.dies, m.since+idle)
+	}
+	return m.dies
+}
+
+// Home implements driver.Lender.
+func (m *member) Home() any { return m.pool }
+
+// Inspect implements driver.Lender.
+func (m *member) Inspect(query string) (t driver.Traits) {
+	traits := m.dialect.Inspect(query)
+	if traits.Has(stmttimeout.TouchesSettings) && len(m.applied.Restore) > 0 {
+		t |= driver.TouchesSettings
+	}
+	if traits.Has(stmttimeout.ServerEnforced) {
+		t |= driver.ServerEnforced
+	}
+	return t
+}
+
+// Limit implements driver.Lender: the pool's limit, or a tighter one that the context carries, which is the guard's
+// alone to enforce.
+func (m *member) Limit(ctx context.Context, t driver.Traits) driver.Limit {
+	if d, ok := stmttimeout.From(ctx); ok && (m.limit == 0 || d < m.limit) {
+		return driver.Limit{Statement: d}
+	}
+	if t&driver.ServerEnforced != 0 {
+		return driver.Limit{Statement: m.limit, Grace: m.grace}
+	}
+	return driver.Limit{Statement: m.limit}
+}
+
+// Failed implements driver.Lender. Only a statement timeout is wrapped; every other error is the driver's own.
+func (m *member) Failed(ctx context.Context, f driver.Failure) error {
+	byServer := m.serverTimedOut(ctx, f)
+	if !f.Guarded && !byServer {
+		return f.Err
+	}
+	e := &stmttimeout.Error{Limit: f.Limit.Statement, Elapsed: f.Elapsed, ByServer: byServer, Err: f.Err}
+	if byServer && m.applied.StatementTimeout > 0 {
+		e.Limit = m.applied.StatementTimeout
+	}
+	if f.Err != nil {
+		m.pool.counters.statementTimeouts.Add(1)
+		m.pool.registry.observers.statementTimedOut(ctx, StatementEvent{m.pool.name, e.Limit, e.Elapsed, byServer})
+	}
+	return e
+}
+
+// serverTimedOut reports whether the server ended the statement at its limit. Where its answer leaves open whether
+// somebody cancelled it, the time decides: before its limit it was not the limit.
+func (m *member) serverTimedOut(ctx context.Context, f driver.Failure) bool {
+	if f.Err == nil {
+		return false
+	}
+	switch m.dialect.Verdict(f.Err) {
+	case stmttimeout.Exceeded:
+		return true
+	case stmttimeout.ExceededOrCanceled:
+		limit := m.applied.StatementTimeout
+		return limit > 0 && f.Elapsed >= limit && ctx.Err() == nil && !f.Guarded
+	}
+	return false
+}
+
+// Restore implements driver.Lender.
+func (m *member) Restore(ctx context.Context) error {
+	session := driver.NewSession(m.phys.Raw())
+	for _, text := range m.applied.Restore {
+		if err := session.Exec(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Returned implements driver.Lender.
+func (m *member) Returned(bad bool) {
+	p := m.pool
+	held, reason := p.settle(m, bad)
+	if reason != "" {
+		go m.retire(held, reason)
+		return
+	}
+	p.registry.observers.released(ReleaseEvent{p.name, held})
+	p.gate.Release()
+}
+
+// Discarded implements driver.Lender.
+func (m *member) Discarded() {
+	held, _ := m.pool.settle(m, true)
+	go m.retire(held, CloseBad)
+}
+
+// retire closes a connection that was on loan. Its permit goes back when it is really closed.
+func (m *member) retire(held time.Duration, reason CloseReason) {
+	m.shut(reason)
+	m.pool.registry.observers.released(ReleaseEvent{m.pool.name, held})
+	m.pool.gate.Release()
+}
+
+// discard closes a connection that nobody has borrowed, and gives up the permit behind it.
+func (m *member) discard(reason CloseReason) {
+	m.shut(reason)
+	m.pool.gate.Release()
+}
+
+// shut closes the connection, for as long as that takes.
+func (m *member) shut(reason CloseReason) {
+	began := now()
+	err := m.closePhysical()
+	p := m.pool
+	p.open.Add(-1)
+	p.counters.closed.Add(1)
+	p.registry.observers.connClosed(ConnEvent{Pool: p.name, Took: now() - began, Err: err, Reason: reason})
+}
+
+// closePhysical survives a driver that panics: it runs on a goroutine where a panic would end the program.
+func (m *member) closePhysical() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("partition: driver panicked in Close: %v", v)
+			m.pool.registry.logger.Error("driver panicked in Close", "pool", m.pool.name, "panic", v)
+		}
+	}()
+	return m.phys.Close()
+}
+
+// Replace implements driver.Lender. The new connection is held from now; what the old one's borrower had waited
+// counts against the same acquire timeout.
+func (m *member) Replace(ctx context.Context) (*driver.Physical, error) {
+	p := m.pool
+	held, _ := p.settle(m, true)
+	p.registry.observers.released(ReleaseEvent{p.name, held})
+	a := &acquire{pool: p, ctx: ctx, began: now() - m.waited, budget: p.budget()}
+	fresh, err := a.dial(m)
+	if err != nil {
+		return nil, a.refuse(err)
+	}
+	return fresh.phys, nil
+}
+
+// hung reports whether a connection did not answer in time.
+func hung(err error) bool { return errors.Is(err, driver.ErrHung) }

@@ -1,0 +1,176 @@
+package partition
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// Open is sql.Open, with pools: it validates its arguments, dials nothing, and returns a handle to be used by the whole
+// program and closed once. Closing it closes every pool.
+//
+// An error names the option, the value and the bound that it broke. An unparsable data source name is an error here,
+// for the drivers that can tell without a server; its text never contains the password.
+func Open(driverName, dataSourceName string, opts ...Option) (*sql.DB, error) {
+	d, err := lookUp(driverName, dataSourceName)
+	if err != nil {
+		return nil, err
+	}
+	main, err := openServer(d, dataSourceName)
+	if err != nil {
+		return nil, err
+	}
+	db, err := open(main, newOptions(opts))
+	if err != nil {
+		main.close()
+	}
+	return db, err
+}
+
+// OpenDB is sql.OpenDB, with pools: for drivers that are configured through a connector (credentials that rotate,
+// tracing wrappers). If c is an io.Closer it is closed with the handle; after an error it is still the caller's.
+func OpenDB(c sqldriver.Connector, opts ...Option) (*sql.DB, error) {
+	if c == nil {
+		return nil, errors.New("partition: connector is nil")
+	}
+	return open(&server{connector: c}, newOptions(opts))
+}
+
+func open(main *server, o *options) (*sql.DB, error) {
+	pools, err := o.resolve()
+	if err != nil {
+		return nil, err
+	}
+	servers, err := openServers(main, o, pools)
+	if err != nil {
+		return nil, err
+	}
+	return newRegistry(o, main, servers, pools).facade, nil
+}
+
+// openServers returns the server of each pool that has its own. If one fails, those that were opened from a DSN are
+// closed again.
+func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (_ map[workload.Name]*server, err error) {
+	servers := make(map[workload.Name]*server)
+	defer func() {
+		for name, s := range servers {
+			if err != nil && o.connectors[name] == nil {
+				s.close()
+			}
+		}
+	}()
+	shared := 0
+	for name, c := range pools {
+		switch {
+		case o.connectors[name] != nil:
+			servers[name] = &server{connector: o.connectors[name]}
+		case c.DSN != "":
+			s, err := openServer(main.connector.Driver(), c.DSN)
+			if err == nil {
+				servers[name] = s
+				err = checkMemory(s, c.MaxOpenConns)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("partition: pool %q: %w", string(name), trimPackage(err))
+			}
+		default:
+			shared += c.MaxOpenConns
+		}
+	}
+	return servers, checkMemory(main, shared)
+}
+
+func trimPackage(err error) error {
+	return errors.New(strings.TrimPrefix(err.Error(), "partition: "))
+}
+
+// lookUp returns a registered driver. database/sql hands it out only through an open handle.
+func lookUp(driverName, dsn string) (sqldriver.Driver, error) {
+	db, err := sql.Open(driverName, dsn)
+	if err != nil {
+		return nil, badDSN(dsn, err)
+	}
+	defer db.Close()
+	return db.Driver(), nil
+}
+
+func badDSN(dsn string, err error) error {
+	return fmt.Errorf("partition: cannot open data source: %s", redactText(err.Error(), dsn))
+}
+
+// openServer makes the connector that database/sql would.
+func openServer(d sqldriver.Driver, dsn string) (*server, error) {
+	s := &server{dsn: dsn, opened: true}
+	dc, ok := d.(sqldriver.DriverContext)
+	if !ok {
+		s.connector = dsnConnector{dsn, d}
+		return s, nil
+	}
+	c, err := dc.OpenConnector(dsn)
+	if err != nil {
+		return nil, badDSN(dsn, err)
+	}
+	s.connector = c
+	if err := parseLazy(c); err != nil {
+		s.close()
+		return nil, badDSN(dsn, err)
+	}
+	return s, nil
+}
+
+// parseLazy finds out whether pgx can parse its DSN, which it otherwise does only when it dials: a Connect whose
+// context has ended parses, and dials nothing.
+func parseLazy(c sqldriver.Connector) error {
+	if t := reflect.TypeOf(c.Driver()); t.Kind() != reflect.Pointer || !strings.HasPrefix(t.Elem().PkgPath(), "github.com/jackc/pgx/") {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	conn, err := c.Connect(ctx)
+	if err == nil {
+		conn.Close()
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// dsnConnector serves a driver that predates connectors.
+type dsnConnector struct {
+	dsn    string
+	driver sqldriver.Driver
+}
+
+func (c dsnConnector) Connect(context.Context) (sqldriver.Conn, error) { return c.driver.Open(c.dsn) }
+func (c dsnConnector) Driver() sqldriver.Driver                        { return c.driver }
+
+// noServer is the connector of a handle that is never used.
+type noServer struct{ sqldriver.Connector }
+
+// checkMemory refuses a SQLite database that every connection would have to itself.
+func checkMemory(s *server, conns int) error {
+	if !s.opened || conns <= 1 {
+		return nil
+	}
+	if d, _ := stmttimeout.ForDriver(s.connector.Driver()); d != stmttimeout.SQLite() || !privateMemory(s.dsn) {
+		return nil
+	}
+	return fmt.Errorf("partition: SQLite data source %q is a database of its own for each of %d connections: write file:name?mode=memory&cache=shared, or the name of a file", s.dsn, conns)
+}
+
+func privateMemory(dsn string) bool {
+	dsn = strings.ToLower(dsn)
+	if strings.Contains(dsn, "cache=shared") {
+		return false
+	}
+	path, _, _ := strings.Cut(strings.TrimPrefix(dsn, "file:"), "?")
+	return path == "" || path == ":memory:" || strings.Contains(dsn, "mode=memory")
+}

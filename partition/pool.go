@@ -1,0 +1,141 @@
+package partition
+
+import (
+	"database/sql"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
+	"github.com/sqlbulkhead/sqlbulkhead/internal/gate"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// Pool is the wall around one kind of work: a gate of as many permits as it may have connections, and the connections.
+//
+// Who holds a permit takes an idle connection or, where there is none, dials one; a connection that is being dialed,
+// used or closed has a permit behind it at every moment. So there are never more of them than permits, and the cap is
+// hard. (An inner *sql.DB would add nothing to that, and a checkout of it costs more than everything here together:
+// BenchmarkInnerDB.)
+type Pool struct {
+	name     workload.Name
+	registry *Registry
+	server   *server
+	config   PoolConfig // effective; MaxOpenConns is the one it was opened with
+	gate     *gate.Gate
+	limit    atomic.Int64 // MaxOpenConns now
+
+	// mu guards the fields below. The gate's lock may be taken under it, no other, and nothing blocks while it is held.
+	mu       sync.Mutex
+	idle     []*member // oldest first; the youngest is lent first
+	closed   bool
+	reaper   *time.Timer // nil until it was first set
+	watching bool        // the reaper is set
+	holds    holds
+
+	facadeMu sync.Mutex // guards facade
+	facade   *sql.DB    // DB(); nil until somebody asks
+
+	open     atomic.Int64
+	counters counters
+	warned   sync.Once
+
+	enforcement atomic.Pointer[stmttimeout.Enforcement] // of the connection opened last; nil before the first
+}
+
+func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
+	p := &Pool{name: name, registry: r, server: s, config: c, gate: gate.New(c.MaxOpenConns, c.MaxWaiting)}
+	p.limit.Store(int64(c.MaxOpenConns))
+	return p
+}
+
+// Name is the pool's workload.
+func (p *Pool) Name() workload.Name { return p.name }
+
+// Config returns the pool's effective configuration: defaults filled in, MaxOpenConns as it is now, the DSN's password
+// redacted.
+func (p *Pool) Config() PoolConfig {
+	c := p.config
+	c.MaxOpenConns = int(p.limit.Load())
+	c.MaxIdleConns = p.maxIdle()
+	c.DSN = redactDSN(c.DSN)
+	return c
+}
+
+// maxIdle follows MaxOpenConns unless it was set smaller.
+func (p *Pool) maxIdle() int {
+	if p.config.MaxIdleConns == p.config.MaxOpenConns {
+		return int(p.limit.Load())
+	}
+	return min(p.config.MaxIdleConns, int(p.limit.Load()))
+}
+
+// DB returns the pool as a *sql.DB: all work through it runs in this pool, whatever the tag, for job workers and for
+// libraries that pass no context on. It is the same pointer each time. It lives as long as the registry: its Close
+// returns an error and closes nothing but that pointer, in whose place the next call of DB returns a new one.
+func (p *Pool) DB() *sql.DB {
+	p.facadeMu.Lock()
+	defer p.facadeMu.Unlock()
+	if p.facade == nil {
+		p.facade, _ = driver.Open(poolRouter{p}, p.registry.texts, int(p.limit.Load()))
+		registries.Store(p.facade, p.registry)
+	}
+	return p.facade
+}
+
+// Resize changes MaxOpenConns while the pool is in use. Growing serves waiters at once. Shrinking does not block and
+// takes nothing away from anybody: idle connections past the new size are closed, the others as they come back. It is
+// refused, and changes nothing, if maxOpenConns is not positive or the pools would exceed the budget.
+func (p *Pool) Resize(maxOpenConns int) error {
+	if maxOpenConns < 1 {
+		return fmt.Errorf("partition: pool %q: MaxOpenConns must be positive, got %d", string(p.name), maxOpenConns)
+	}
+	r := p.registry
+	r.resizeMu.Lock()
+	defer r.resizeMu.Unlock()
+	if err := r.checkBudget(p, maxOpenConns); err != nil {
+		return err
+	}
+	p.limit.Store(int64(maxOpenConns))
+	p.gate.Resize(maxOpenConns)
+	p.trim()
+	r.connector.KeepIdle(r.totalOpenConns())
+	return nil
+}
+
+// Pause turns away new acquires, and those that wait, with ErrPaused. What holds a connection goes on.
+func (p *Pool) Pause() { p.gate.Pause() }
+
+// Resume ends a Pause.
+func (p *Pool) Resume() { p.gate.Resume() }
+
+// close turns away waiters, closes idle connections, and lets those in use be closed as they come back.
+func (p *Pool) close() {
+	p.gate.Close()
+	p.mu.Lock()
+	p.closed = true
+	idle := p.idle
+	p.idle = nil
+	if p.reaper != nil {
+		p.reaper.Stop()
+	}
+	p.mu.Unlock()
+
+	var all sync.WaitGroup
+	for _, m := range idle {
+		all.Go(func() { m.shut(CloseShutdown) })
+	}
+	all.Wait()
+	p.closeFacade()
+}
+
+func (p *Pool) closeFacade() {
+	p.facadeMu.Lock()
+	db := p.facade
+	p.facadeMu.Unlock()
+	if db != nil {
+		db.Close()
+	}
+}

@@ -1,0 +1,176 @@
+package partition
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// Registry is the pools behind a handle that Open returned.
+type Registry struct {
+	name      string
+	facade    *sql.DB
+	connector *driver.Connector // of the facade
+	pools     map[workload.Name]*Pool
+	sorted    []*Pool
+	servers   []*server // each once
+	texts     *driver.Texts
+	observers observers
+	logger    *slog.Logger
+
+	def        *Pool // nil if untagged contexts are refused
+	fallback   *Pool // nil if unknown tags are refused
+	requireTag bool
+	budget     int // 0: none
+
+	resizeMu sync.Mutex // serialises Resize, so that two together do not exceed the budget
+
+	life     context.Context // ends with Close
+	endLife  context.CancelFunc
+	shutOnce sync.Once
+	shutErr  error
+}
+
+// registries finds the registry of a handle. An entry lives until the handle is closed.
+var registries sync.Map // *sql.DB → *Registry
+
+// RegistryOf returns the pools behind a handle that Open, OpenDB or Pool.DB returned. It is false for every other
+// handle, and for one that is closed.
+func RegistryOf(db *sql.DB) (*Registry, bool) {
+	r, ok := registries.Load(db)
+	if !ok {
+		return nil, false
+	}
+	return r.(*Registry), true
+}
+
+func newRegistry(o *options, main *server, own map[workload.Name]*server, configs map[workload.Name]PoolConfig) *Registry {
+	r := &Registry{
+		name: o.name, texts: driver.NewTexts(), observers: o.observers, logger: o.logger,
+		requireTag: o.requireTag, budget: o.budget,
+		pools:   make(map[workload.Name]*Pool),
+		servers: []*server{main},
+	}
+	if r.name != "" {
+		r.logger = r.logger.With("registry", r.name)
+	}
+	r.life, r.endLife = context.WithCancel(context.Background())
+	for name, c := range configs {
+		s := cmp.Or(own[name], main)
+		if s != main {
+			r.servers = append(r.servers, s)
+		}
+		if o.dialect != nil {
+			s.dialect.Store(&o.dialect)
+		}
+		r.pools[name] = newPool(r, name, s, c)
+		r.sorted = append(r.sorted, r.pools[name])
+	}
+	slices.SortFunc(r.sorted, func(a, b *Pool) int { return cmp.Compare(a.name, b.name) })
+	r.def, r.fallback = r.pools[o.def], r.pools[o.fallback]
+	r.facade, r.connector = driver.Open(router{r}, r.texts, r.totalOpenConns())
+	registries.Store(r.facade, r)
+	return r
+}
+
+// Pool returns the pool of that name.
+func (r *Registry) Pool(name workload.Name) (*Pool, bool) {
+	p, ok := r.pools[name]
+	return p, ok
+}
+
+// Pools returns all pools, sorted by name.
+func (r *Registry) Pools() []*Pool { return slices.Clone(r.sorted) }
+
+// Health pings every server, each over one more connection that belongs to no pool: a pool that is full is not a sick
+// service, and must not have it taken out of rotation. A ping takes at most 5 seconds; ctx may end it sooner. The errors
+// of several servers are joined.
+func (r *Registry) Health(ctx context.Context) error {
+	return r.each(len(r.servers), func(i int) error { return r.servers[i].ping(ctx) })
+}
+
+// Warm has every pool dial, set up and ping one connection, so that the first callers do not wait for that: before the
+// service says that it is ready. Only ctx bounds how long it waits for a permit. The errors of several pools are
+// joined, each with the pool's name.
+func (r *Registry) Warm(ctx context.Context) error {
+	return r.each(len(r.sorted), func(i int) error {
+		if err := r.sorted[i].warm(ctx); err != nil {
+			return fmt.Errorf("partition: warm pool %q: %w", string(r.sorted[i].name), err)
+		}
+		return nil
+	})
+}
+
+func (p *Pool) warm(ctx context.Context) error {
+	a := &acquire{pool: p, ctx: ctx, began: now(), budget: unbounded}
+	m, _, err := a.run()
+	if err != nil {
+		return err
+	}
+	err = driver.NewSession(m.phys.Raw()).Ping(ctx)
+	m.phys.Release(err != nil)
+	return err
+}
+
+// each runs n pieces of work side by side and joins their errors in order.
+func (r *Registry) each(n int, work func(int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = work(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Close is the same as closing the *sql.DB: callers that wait are turned away with database/sql's own error, idle
+// connections are closed, those in use when they come back. A second Close returns nil.
+func (r *Registry) Close() error { return r.facade.Close() }
+
+// shut is called by the facade's Close, whoever called that.
+func (r *Registry) shut() error {
+	r.shutOnce.Do(func() {
+		r.endLife()
+		registries.Delete(r.facade)
+		r.each(len(r.sorted), func(i int) error {
+			r.sorted[i].close()
+			return nil
+		})
+		r.shutErr = r.each(len(r.servers), func(i int) error { return r.servers[i].close() })
+	})
+	return r.shutErr
+}
+
+func (r *Registry) totalOpenConns() (total int) {
+	for _, p := range r.sorted {
+		total += int(p.limit.Load())
+	}
+	return total
+}
+
+// checkBudget refuses a size that would take the pools of the shared server past the budget.
+func (r *Registry) checkBudget(resized *Pool, size int) error {
+	main := r.servers[0]
+	if r.budget == 0 || resized.server != main {
+		return nil
+	}
+	sum := size
+	for _, p := range r.sorted {
+		if p != resized && p.server == main {
+			sum += int(p.limit.Load())
+		}
+	}
+	if sum > r.budget {
+		return fmt.Errorf("partition: pool %q: MaxOpenConns %d would make %d connections in all, the budget is %d",
+			string(resized.name), size, sum, r.budget)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package partition
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+var (
+	_ driver.Router = router{}
+	_ driver.Router = poolRouter{}
+)
+
+// router leads a checkout to the pool that its context names.
+type router struct{ r *Registry }
+
+// Try implements driver.Router.
+func (x router) Try(ctx context.Context, home any) (*driver.Physical, error) {
+	p, err := x.r.poolFor(ctx)
+	if err != nil || p != home {
+		return nil, nil // Connect says it
+	}
+	return p.tryAcquire(ctx)
+}
+
+// Acquire implements driver.Router.
+func (x router) Acquire(ctx context.Context) (*driver.Physical, bool, error) {
+	p, err := x.r.poolFor(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	return p.acquire(ctx)
+}
+
+func (x router) Driver() sqldriver.Driver { return x.r.servers[0].connector.Driver() }
+func (x router) Notice(n driver.Notice)   { x.r.notice(n) }
+func (x router) Close() error             { return x.r.shut() }
+
+// poolRouter leads every checkout to one pool.
+type poolRouter struct{ p *Pool }
+
+// Try implements driver.Router.
+func (x poolRouter) Try(ctx context.Context, _ any) (*driver.Physical, error) {
+	return x.p.tryAcquire(ctx)
+}
+
+// Acquire implements driver.Router.
+func (x poolRouter) Acquire(ctx context.Context) (*driver.Physical, bool, error) {
+	return x.p.acquire(ctx)
+}
+
+func (x poolRouter) Driver() sqldriver.Driver { return x.p.server.connector.Driver() }
+func (x poolRouter) Notice(n driver.Notice)   { x.p.registry.notice(n) }
+
+// Close refuses to close the pool with one of its handles. database/sql has closed the handle itself by now, so the
+// pool forgets it.
+func (x poolRouter) Close() error {
+	p := x.p
+	p.facadeMu.Lock()
+	defer p.facadeMu.Unlock()
+	registries.Delete(p.facade)
+	if p.registry.life.Err() != nil {
+		return nil
+	}
+	p.facade = nil
+	return fmt.Errorf("partition: pool %q is not closed: it closes with the *sql.DB that Open returned", string(p.name))
+}
+
+func (p *Pool) acquire(ctx context.Context) (*driver.Physical, bool, error) {
+	a := &acquire{pool: p, ctx: ctx, began: now(), budget: p.budget()}
+	m, fresh, err := a.run()
+	if err != nil {
+		return nil, false, err
+	}
+	return m.phys, fresh, nil
+}
+
+// poolFor returns the pool of the tag that ctx carries.
+func (r *Registry) poolFor(ctx context.Context) (*Pool, error) {
+	name, tagged := workload.From(ctx)
+	if !tagged {
+		if r.requireTag {
+			return nil, ErrUntagged
+		}
+		return r.def, nil
+	}
+	if p := r.pools[name]; p != nil {
+		return p, nil
+	}
+	if r.fallback != nil {
+		return r.fallback, nil
+	}
+	return nil, fmt.Errorf("%w %.60q (pools: %s)", ErrUnknownWorkload, string(name), r.names())
+}
+
+func (r *Registry) names() string {
+	names := make([]string, len(r.sorted))
+	for i, p := range r.sorted {
+		names[i] = string(p.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// notice logs a setting of the facade that was undone or means nothing.
+func (r *Registry) notice(n driver.Notice) {
+	switch n {
+	case driver.NoticeCapped:
+		r.logger.Warn("SetMaxOpenConns on the *sql.DB was undone: it would queue all workloads together. Size the pools with partition.WithBudget or WithPool")
+	case driver.NoticeLifetime:
+		r.logger.Warn("SetConnMaxLifetime and SetConnMaxIdleTime on the *sql.DB rotate no physical connection. Set them per pool: partition.PoolConfig")
+	}
+}
+
+// Raw gives f the driver's own connection behind conn: a *stdlib.Conn with pgx, so that CopyFrom works. f must not
+// keep it. An error of f is returned as it is; if it is driver.ErrBadConn the connection is thrown away. Session
+// settings of ours that f changes are put back before anybody else gets the connection. A conn of a handle that Open
+// did not return works, too.
+func Raw(conn *sql.Conn, f func(driverConn any) error) error {
+	if conn == nil {
+		return errors.New("partition: Raw: conn is nil")
+	}
+	return conn.Raw(func(c any) error {
+		if v, ok := c.(*driver.Conn); ok {
+			return v.Raw(f)
+		}
+		return f(c)
+	})
+}

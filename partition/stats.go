@@ -1,0 +1,127 @@
+package partition
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// Stats is a snapshot of a pool. Times are totals since Open unless they say otherwise.
+type Stats struct {
+	Workload workload.Name
+
+	MaxOpenConns int
+	Open         int // physical connections, in use or idle
+	InUse        int // permits that are out, connections being dialed or closed included
+	PeakInUse    int // the most that ever were
+	Idle         int
+	Waiting      int // callers in the queue
+	MaxWaiting   int
+	Paused       bool
+
+	Acquired          uint64        // acquires that got their permit
+	Waited            uint64        // acquires that had to queue, whatever came of it
+	WaitTime          time.Duration // in the queue, all callers together
+	RejectedQueueFull uint64
+	RejectedTimeout   uint64
+	RejectedPaused    uint64
+	CallerGaveUp      uint64 // the caller's own context ended first
+	StatementTimeouts uint64
+	Opened            uint64
+	Closed            uint64
+	OpenFailures      uint64
+
+	Held     uint64        // borrowings that have ended
+	HoldTime time.Duration // how long they lasted, together
+	HoldMean time.Duration // of late: an average that forgets
+
+	SaturatedFor  time.Duration // how long every permit has been out without a break; 0 if one is free
+	SaturatedTime time.Duration
+
+	// Enforcement is what enforces the statement timeout: a stmttimeout.Enforcement, as the last connection that was
+	// opened reported it. Empty: none was opened yet.
+	Enforcement string
+}
+
+// Stats returns a snapshot.
+func (p *Pool) Stats() Stats {
+	g, c := p.gate.Stats(), &p.counters
+	s := Stats{
+		Workload:     p.name,
+		MaxOpenConns: g.Limit, InUse: g.InUse, PeakInUse: g.PeakInUse,
+		Open: int(p.open.Load()), Waiting: g.Waiting, MaxWaiting: g.MaxWaiting, Paused: g.Paused,
+		Acquired: g.Acquired, Waited: g.Waited, WaitTime: g.WaitTime,
+		RejectedQueueFull: c.queueFull.Load(), RejectedTimeout: c.timeout.Load(), RejectedPaused: c.paused.Load(),
+		CallerGaveUp: c.gaveUp.Load(), StatementTimeouts: c.statementTimeouts.Load(),
+		Opened: c.opened.Load(), Closed: c.closed.Load(), OpenFailures: c.openFailures.Load(),
+		SaturatedFor: g.SaturatedFor, SaturatedTime: g.SaturatedTime,
+	}
+	if e := p.enforcement.Load(); e != nil {
+		s.Enforcement = string(*e)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.Idle, s.Held, s.HoldTime, s.HoldMean = len(p.idle), p.holds.ended, p.holds.total, p.holds.mean
+	return s
+}
+
+// counters of a pool that are not counted under a lock anyway.
+type counters struct {
+	queueFull, timeout, paused, gaveUp atomic.Uint64
+	statementTimeouts                  atomic.Uint64
+	opened, closed, openFailures       atomic.Uint64
+}
+
+// refused counts an acquire that ended without a connection.
+func (c *counters) refused(err error) {
+	var e *AcquireError
+	if !errors.As(err, &e) {
+		return
+	}
+	switch e.Reason {
+	case ReasonQueueFull:
+		c.queueFull.Add(1)
+	case ReasonAcquireTimeout:
+		c.timeout.Add(1)
+	case ReasonPaused:
+		c.paused.Add(1)
+	case ReasonCallerGaveUp:
+		c.gaveUp.Add(1)
+	}
+}
+
+// holds is how long connections are held. Its pool's mu guards it.
+type holds struct {
+	ended uint64
+	total time.Duration
+	mean  time.Duration // exponential, over some 16 borrowings
+
+	current  int           // borrowings that go on
+	sumBegun time.Duration // of their beginnings
+}
+
+func (h *holds) begin(t time.Duration) {
+	h.current++
+	h.sumBegun += t
+}
+
+func (h *holds) end(begun, held time.Duration) {
+	h.current--
+	h.sumBegun -= begun
+	h.ended++
+	h.total += held
+	if h.ended == 1 {
+		h.mean = held
+	}
+	h.mean += (held - h.mean) / 16
+}
+
+// expected is how long a permit is likely to be held: as of late, or longer if those that are out now have been.
+func (h *holds) expected(t time.Duration) time.Duration {
+	if h.current == 0 {
+		return h.mean
+	}
+	return max(h.mean, t-h.sumBegun/time.Duration(h.current))
+}
