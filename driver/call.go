@@ -26,7 +26,7 @@ func (p *Physical) start(ctx context.Context, query string) (call, error) {
 		return call{done: true}, p.doom
 	}
 	traits := p.traits(query)
-	k := call{p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: now()}
+	k := call{p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: Now()}
 	k.at = k.began
 	var ok bool
 	if k.ctx, k.cancel, ok = p.current.take(ctx); !ok {
@@ -45,7 +45,7 @@ func (k *call) resume() error {
 		return k.p.doom
 	}
 	if k.limit.Statement > 0 {
-		k.at = now()
+		k.at = Now()
 		k.p.guard.enter(k.at+max(k.limit.Statement-k.spent, 0)+k.grace(), k.p.ender(k.cancel))
 	}
 	return nil
@@ -65,22 +65,20 @@ func (k *call) grace() time.Duration {
 // pause ends a driver call and turns its error into the caller's. The statement goes on.
 func (k *call) pause(err error) error {
 	guarded := k.limit.Statement > 0 && k.p.guard.exit()
+	if k.limit.Statement > 0 {
+		k.spent += Now() - k.at
+	}
 	if err == nil && !guarded {
-		if k.limit.Statement > 0 {
-			k.spent += now() - k.at
-		}
 		return nil
 	}
-	t := now()
-	k.spent += t - k.at
-	return k.fail(err, t, guarded)
+	return k.fail(err, guarded)
 }
 
-func (k *call) fail(err error, t time.Duration, guarded bool) error {
+func (k *call) fail(err error, guarded bool) error {
 	if !guarded && (err == sqldriver.ErrSkip || err == sqldriver.ErrBadConn) {
 		return err
 	}
-	f := Failure{Err: err, Limit: k.limit, Spent: k.spent, Elapsed: t - k.began, Guarded: guarded}
+	f := Failure{Err: err, Limit: k.limit, Elapsed: Now() - k.began, Guarded: guarded}
 	failed := k.p.lender.Failed(k.caller, f)
 	if guarded {
 		k.p.doom = failed
@@ -94,7 +92,9 @@ func (k *call) fail(err error, t time.Duration, guarded bool) error {
 // end is pause for the last driver call of the statement.
 func (k *call) end(err error) error {
 	k.done = true
-	err = k.pause(err)
+	if guarded := k.limit.Statement > 0 && k.p.guard.exit(); err != nil || guarded {
+		err = k.fail(err, guarded)
+	}
 	k.release()
 	return err
 }

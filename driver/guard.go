@@ -65,7 +65,7 @@ func (g *guard) arm(at time.Duration) {
 	defer g.mu.Unlock()
 	if armed := g.armed.Load(); armed == 0 || armed > int64(at) {
 		g.armed.Store(int64(at))
-		g.timer.Reset(at - now())
+		g.timer.Reset(at - Now())
 	}
 }
 
@@ -78,7 +78,7 @@ func (g *guard) tick() {
 		if s == fired || s&running == 0 {
 			return
 		}
-		if at := time.Duration(g.deadline.Load()); at > now() {
+		if at := time.Duration(g.deadline.Load()); at > Now() {
 			g.arm(at)
 			return
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrHung is returned by Reset for a connection that did not answer within its budget.
+// ErrHung is returned by Reset for a connection that did not answer before its deadline.
 var ErrHung = errors.New("driver: connection did not answer in time")
 
 // Physical is a real connection, and what has to be known of it from one borrower to the next.
@@ -38,16 +38,16 @@ func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 	return p
 }
 
-// Reset makes an idle connection ready for its next borrower, within budget: the driver's own reset, statements that
+// Reset makes an idle connection ready for its next borrower, before deadline on the clock of Now: the driver's own reset, statements that
 // were closed meanwhile, and settings that the last borrower may have changed. Any of it may be network I/O. The
 // error is driver.ErrBadConn, ErrHung or that of Lender.Restore; after any of them the connection is to be discarded.
-func (p *Physical) Reset(ctx context.Context, budget time.Duration) error {
+func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 	if p.resetter == nil && !p.touched && !p.stmts.stale() {
 		return nil
 	}
 	derived, cancel := p.derive(ctx)
 	p.current = checkout{ctx, derived, cancel}
-	p.guard.enter(now()+budget, p.ender(cancel))
+	p.guard.enter(deadline, p.ender(cancel))
 	err := p.reset(derived)
 	if p.guard.exit() {
 		err = ErrHung

@@ -88,7 +88,6 @@ type Limit struct {
 type Failure struct {
 	Err     error
 	Limit   Limit
-	Spent   time.Duration // inside driver calls of this statement
 	Elapsed time.Duration // since the statement began
 	Guarded bool          // the guard ended it
 }

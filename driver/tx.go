@@ -47,7 +47,7 @@ func (t *tx) Rollback() error {
 func (t *tx) restart(text string) error {
 	k := &t.k
 	k.done = false
-	k.spent, k.began = 0, now()
+	k.spent, k.began = 0, Now()
 	k.limit = k.p.lender.Limit(context.Background(), k.p.traits(text))
 	return k.resume()
 }

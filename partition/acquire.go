@@ -36,7 +36,7 @@ func (p *Pool) tryAcquire(ctx context.Context) (*driver.Physical, error) {
 		a.giveUp(m, CloseExpired)
 		return nil, nil
 	}
-	err := m.phys.Reset(ctx, a.budget.total)
+	err := m.phys.Reset(ctx, m.since+a.budget.total)
 	if err == nil {
 		a.done(m)
 		return m.phys, nil
@@ -70,7 +70,7 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 		a.giveUp(m, CloseExpired) // and the permit with it
 	}
 	if m != nil {
-		if err = m.phys.Reset(a.ctx, a.left(a.budget.total)); err == nil {
+		if err = m.phys.Reset(a.ctx, a.deadline()); err == nil {
 			a.done(m)
 			return m, false, nil
 		}
@@ -92,7 +92,15 @@ func (a *acquire) left(limit time.Duration) time.Duration {
 	if limit == never {
 		return never
 	}
-	return limit - (now() - a.began)
+	return limit - (driver.Now() - a.began)
+}
+
+// deadline is when the caller must have its connection.
+func (a *acquire) deadline() time.Duration {
+	if a.budget.total == never {
+		return never
+	}
+	return a.began + a.budget.total
 }
 
 // giveUp throws away a connection that was just lent.
@@ -101,17 +109,18 @@ func (a *acquire) giveUp(m *member, reason CloseReason) {
 	go m.discard(reason)
 }
 
+// done tells that m is the caller's.
 func (a *acquire) done(m *member) {
-	m.waited = now() - a.began
+	m.began = a.began
 	if o := &a.pool.registry.observers; len(o.acquire) > 0 {
-		o.acquireDone(a.ctx, AcquireEvent{Pool: a.pool.name, Waited: m.waited})
+		o.acquireDone(a.ctx, AcquireEvent{Pool: a.pool.name, Waited: driver.Now() - a.began})
 	}
 }
 
 // refuse turns the reason for which there is no connection into the caller's error, and counts it. The error of a dial
 // that failed is the driver's, as it came.
 func (a *acquire) refuse(cause error) error {
-	waited := now() - a.began
+	waited := driver.Now() - a.began
 	err := a.explain(cause, waited)
 	a.pool.counters.refused(err)
 	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{a.pool.name, waited, err})
@@ -145,7 +154,7 @@ func (p *Pool) describe(e *AcquireError) {
 	s := p.gate.Stats()
 	e.MaxOpenConns, e.InUse, e.Waiting, e.MaxWaiting = s.Limit, s.InUse, s.Waiting, s.MaxWaiting
 	p.mu.Lock()
-	hold := p.holds.expected(now())
+	hold := p.holds.expected(driver.Now())
 	p.mu.Unlock()
 	e.retryAfter = hold * time.Duration(s.Waiting+1) / time.Duration(max(s.Limit, 1))
 }

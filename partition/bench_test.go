@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
-	"io"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -18,8 +16,6 @@ import (
 // Each benchmark runs on a driver that does nothing, as plain database/sql and as partitioned, so that the difference
 // is what the partition costs: tag, gate, statement timeout and guard all on. The third twin is what a caller would
 // write by hand for one of them, context.WithTimeout. `make bench` prints the differences.
-
-var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func plainNull() *sql.DB { return sql.OpenDB(fakedb.Null()) }
 

@@ -28,6 +28,9 @@ func share(pools map[workload.Name]PoolConfig, budget int, ownServer func(worklo
 		return nil, fmt.Errorf("partition: the explicit MaxOpenConns of %s sum to %d, over the budget of %d",
 			joinNames(explicit), sumOf(pools, explicit), budget)
 	}
+	if len(open) == 0 {
+		return nil, nil
+	}
 	if left < len(open) {
 		return nil, fmt.Errorf("partition: the budget of %d leaves %d for the pools without an explicit MaxOpenConns (%s), which need at least 1 each",
 			budget, left, joinNames(open))
@@ -64,7 +67,7 @@ func sumOf(pools map[workload.Name]PoolConfig, names []workload.Name) int {
 
 // apportion shares total among standard pools in the ratio of their defaults,
 // by largest remainder, at least one each. The shares sum exactly to total,
-// which is at least the number of pools.
+// which is at least the number of pools, of which there is at least one.
 func apportion(total int, names []workload.Name) map[workload.Name]int {
 	shares := make(map[workload.Name]int, len(names))
 	left, rest, weights := total, slices.Clone(names), 0

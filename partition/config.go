@@ -108,7 +108,7 @@ type PoolConfig struct {
 type Config struct {
 	// Pools holds what is set per workload, laid field by field over what was
 	// set before. A name that is not there yet becomes a new pool.
-	Pools map[workload.Name]PoolConfig `json:"pools"`
+	Pools map[workload.Name]PoolConfig `json:"pools,omitzero"`
 	// Default is the pool of untagged contexts. Empty: unchanged, at first oltp.
 	Default workload.Name `json:"default,omitempty"`
 	// RequireTag refuses untagged contexts instead.

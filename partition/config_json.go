@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,7 +85,7 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 }
 
 func (c *Config) decode(data []byte) error {
-	return eachMember(data, func(key string, raw json.RawMessage) error {
+	return eachMember("config", data, func(key string, raw json.RawMessage) error {
 		switch key {
 		case "pools":
 			return c.decodePools(raw)
@@ -101,10 +101,13 @@ func (c *Config) decode(data []byte) error {
 }
 
 func (c *Config) decodePools(data json.RawMessage) error {
+	if isNull(data) {
+		return nil
+	}
 	if c.Pools == nil {
 		c.Pools = make(map[workload.Name]PoolConfig)
 	}
-	return eachMember(data, func(key string, raw json.RawMessage) error {
+	return eachMember("pools", data, func(key string, raw json.RawMessage) error {
 		name := workload.Name(key)
 		if err := name.Validate(); err != nil {
 			return fmt.Errorf("pools: %w", err)
@@ -113,8 +116,8 @@ func (c *Config) decodePools(data json.RawMessage) error {
 		if isNull(raw) {
 			raw = json.RawMessage("{}")
 		}
-		if err := pool.decode(raw); err != nil {
-			return fmt.Errorf("pool %q: %w", key, err)
+		if err := pool.decode("pool "+strconv.Quote(key), raw); err != nil {
+			return err
 		}
 		c.Pools[name] = pool
 		return nil
@@ -152,28 +155,38 @@ func (c *PoolConfig) UnmarshalJSON(data []byte) error {
 	if isNull(data) {
 		return nil
 	}
-	if err := c.decode(data); err != nil {
-		return fmt.Errorf("partition: pool: %w", err)
+	if err := c.decode("pool", data); err != nil {
+		return fmt.Errorf("partition: %w", err)
 	}
 	return nil
 }
 
-func (c *PoolConfig) decode(data []byte) error {
-	var seen []string
-	err := eachMember(data, func(key string, raw json.RawMessage) error {
-		seen = append(seen, key)
-		if key == "dsn_env" {
-			return c.decodeDSNEnv(raw)
+// decode reads the object that errors call what.
+func (c *PoolConfig) decode(what string, data []byte) error {
+	dsnKeys := 0
+	return eachMember(what, data, func(key string, raw json.RawMessage) error {
+		if key == "dsn" || key == "dsn_env" {
+			dsnKeys++
 		}
-		if f, ok := fieldOf(key); ok {
-			return c.decodeField(f, raw)
+		err := c.decodeMember(key, raw)
+		if err == nil && dsnKeys == 2 {
+			err = errors.New("dsn and dsn_env exclude each other")
 		}
-		return fmt.Errorf("unknown name %.60q, known are %s", key, strings.Join(poolKeys(), ", "))
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
 	})
-	if err == nil && slices.Contains(seen, "dsn") && slices.Contains(seen, "dsn_env") {
-		err = errors.New("dsn and dsn_env exclude each other")
+}
+
+func (c *PoolConfig) decodeMember(key string, raw json.RawMessage) error {
+	if key == "dsn_env" {
+		return c.decodeDSNEnv(raw)
 	}
-	return err
+	if f, ok := fieldOf(key); ok {
+		return c.decodeField(f, raw)
+	}
+	return fmt.Errorf("unknown name %.60q, known are %s", key, strings.Join(poolKeys(), ", "))
 }
 
 func (c *PoolConfig) decodeField(f field, raw json.RawMessage) error {
@@ -273,13 +286,13 @@ func jsonValue(f field, c *PoolConfig) any {
 	return nil
 }
 
-// eachMember calls do for each member of the object in data, in order. Unlike
-// encoding/json it takes names as they are written, and none twice: of a pool
+// eachMember calls do for each member of the object in data, in order; errors
+// about the object itself call it what. Unlike encoding/json it takes names as they are written, and none twice: of a pool
 // configured twice one half would be lost without a word.
-func eachMember(data []byte, do func(key string, value json.RawMessage) error) error {
+func eachMember(what string, data []byte, do func(key string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return fmt.Errorf("config must be an object, got %s", kindOf(data))
+		return fmt.Errorf("%s must be an object, got %s", what, kindOf(data))
 	}
 	seen := make(map[string]bool)
 	for dec.More() {
@@ -293,7 +306,7 @@ func eachMember(data []byte, do func(key string, value json.RawMessage) error) e
 		}
 		name := key.(string) // the names of a valid object are strings
 		if seen[name] {
-			return fmt.Errorf("config: %.60q is given twice", name)
+			return fmt.Errorf("%s: %.60q is given twice", what, name)
 		}
 		seen[name] = true
 		if err := do(name, value); err != nil {

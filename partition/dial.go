@@ -105,10 +105,10 @@ func (d *dialing) connect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.DialTimeout)
 	defer cancel()
 	defer context.AfterFunc(p.registry.life, cancel)()
-	began := now()
+	began := driver.Now()
 	defer func() {
 		d.panic = recover()
-		p.dialed(now()-began, errors.Join(d.err, panicError(d.panic)))
+		p.dialed(driver.Now()-began, errors.Join(d.err, panicError(d.panic)))
 	}()
 	d.m, d.err = p.connect(ctx)
 }

@@ -3,6 +3,8 @@ package partition
 import (
 	"slices"
 	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
 )
 
 // The idle list. Whoever takes a connection from it holds a permit first; whoever puts one back still does.
@@ -33,7 +35,7 @@ func (p *Pool) lendLocked() *member {
 	m := p.idle[last]
 	p.idle[last] = nil
 	p.idle = p.idle[:last]
-	t := now()
+	t := driver.Now()
 	m.expired = m.expiresAt() <= t
 	p.holdLocked(m, t)
 	return m
@@ -43,7 +45,7 @@ func (p *Pool) lendLocked() *member {
 func (p *Pool) hold(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.holdLocked(m, now())
+	p.holdLocked(m, driver.Now())
 }
 
 func (p *Pool) holdLocked(m *member, t time.Duration) {
@@ -56,7 +58,7 @@ func (p *Pool) holdLocked(m *member, t time.Duration) {
 func (p *Pool) settle(m *member, bad bool) (held time.Duration, reason CloseReason) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := now()
+	t := driver.Now()
 	held = t - m.since
 	p.holds.end(m.since, held)
 	if bad {
@@ -69,7 +71,7 @@ func (p *Pool) settle(m *member, bad bool) (held time.Duration, reason CloseReas
 func (p *Pool) park(m *member) CloseReason {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.keepLocked(m, now())
+	return p.keepLocked(m, driver.Now())
 }
 
 func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
@@ -78,7 +80,7 @@ func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
 		return CloseShutdown
 	case m.dies <= t:
 		return CloseExpired
-	case len(p.idle) >= p.maxIdle() || p.open.Load() > p.limit.Load():
+	case len(p.idle) >= p.maxIdle() || len(p.idle)+p.holds.current >= int(p.limit.Load()):
 		return CloseSurplus
 	}
 	m.since = t
@@ -130,7 +132,7 @@ func (p *Pool) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watching = false
-	t := now()
+	t := driver.Now()
 	p.idle = slices.DeleteFunc(p.idle, func(m *member) bool {
 		if m.expiresAt() > t || !p.gate.Reserve() {
 			return false

@@ -27,7 +27,7 @@ type member struct {
 	dies    time.Duration // when its lifetime ends
 	since   time.Duration // on loan since; or idle since
 	expired bool          // found so when it was lent
-	waited  time.Duration // what its borrower has used of the acquire timeout
+	began   time.Duration // when its borrower came for it
 }
 
 // never is a time that does not come.
@@ -48,7 +48,7 @@ func newMember(p *Pool, conn sqldriver.Conn, d stmttimeout.Dialect, a stmttimeou
 		m.limit, m.grace = min(m.limit, server), serverGrace
 	}
 	if life := p.config.ConnMaxLifetime; life > 0 {
-		m.dies = now() + life - time.Duration(rand.Float64()*lifetimeJitter*float64(life))
+		m.dies = driver.Now() + life - time.Duration(rand.Float64()*lifetimeJitter*float64(life))
 	}
 	return m
 }
@@ -165,12 +165,12 @@ func (m *member) discard(reason CloseReason) {
 
 // shut closes the connection, for as long as that takes.
 func (m *member) shut(reason CloseReason) {
-	began := now()
+	began := driver.Now()
 	err := m.closePhysical()
 	p := m.pool
 	p.open.Add(-1)
 	p.counters.closed.Add(1)
-	p.registry.observers.connClosed(ConnEvent{Pool: p.name, Took: now() - began, Err: err, Reason: reason})
+	p.registry.observers.connClosed(ConnEvent{Pool: p.name, Took: driver.Now() - began, Err: err, Reason: reason})
 }
 
 // closePhysical survives a driver that panics: it runs on a goroutine where a panic would end the program.
@@ -190,7 +190,7 @@ func (m *member) Replace(ctx context.Context) (*driver.Physical, error) {
 	p := m.pool
 	held, _ := p.settle(m, true)
 	p.registry.observers.released(ReleaseEvent{p.name, held})
-	a := &acquire{pool: p, ctx: ctx, began: now() - m.waited, budget: p.budget()}
+	a := &acquire{pool: p, ctx: ctx, began: driver.Now() - (m.since - m.began), budget: p.budget()}
 	fresh, err := a.dial(m)
 	if err != nil {
 		return nil, a.refuse(err)

@@ -154,7 +154,7 @@ var plainKeys = regexp.MustCompile(`(?i)^(host|hostaddr|port|dbname|database|use
 // keyword matches one key=value, or a word that is none. The value is quoted,
 // with an escape for the quote, or runs to the next space, with an escape for
 // that.
-var keyword = regexp.MustCompile(`(?s)([^\s=;]*)\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\;]|\\.)*\\?)|[^\s;]+;*`)
+var keyword = regexp.MustCompile(`(?s)([^\s=;]*)\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\;]|\\.)*\\?)|[^\s;]+;*|;+(?:\s|$)`)
 
 var bareKey = regexp.MustCompile(`(?i)^(password|passwd|pass|pwd|sslpassword)$`)
 
@@ -177,7 +177,11 @@ func keywordSpans(dsn string) []span {
 			hiding = false
 			continue
 		case hiding:
-			spans[len(spans)-1].to = value.to
+			last := &spans[len(spans)-1]
+			if last.from == last.to {
+				last.from = m[0]
+			}
+			last.to = m[1]
 			continue
 		}
 		hiding = true

@@ -110,7 +110,7 @@ func (r *Registry) Warm(ctx context.Context) error {
 }
 
 func (p *Pool) warm(ctx context.Context) error {
-	a := &acquire{pool: p, ctx: ctx, began: now(), budget: unbounded}
+	a := &acquire{pool: p, ctx: ctx, began: driver.Now(), budget: unbounded}
 	m, _, err := a.run()
 	if err != nil {
 		return err

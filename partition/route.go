@@ -22,9 +22,11 @@ type router struct{ r *Registry }
 
 // Try implements driver.Router.
 func (x router) Try(ctx context.Context, home any) (*driver.Physical, error) {
-	p, err := x.r.poolFor(ctx)
-	if err != nil || p != home {
-		return nil, nil // Connect says it
+	p, _ := home.(*Pool)
+	if name, tagged := workload.From(ctx); !tagged || name != p.name {
+		if other, err := x.r.poolFor(ctx); err != nil || other != p {
+			return nil, nil // Connect finds the other pool, or says the error
+		}
 	}
 	return p.tryAcquire(ctx)
 }
@@ -73,7 +75,7 @@ func (x poolRouter) Close() error {
 }
 
 func (p *Pool) acquire(ctx context.Context) (*driver.Physical, bool, error) {
-	a := &acquire{pool: p, ctx: ctx, began: now(), budget: p.budget()}
+	a := &acquire{pool: p, ctx: ctx, began: driver.Now(), budget: p.budget()}
 	m, fresh, err := a.run()
 	if err != nil {
 		return nil, false, err

@@ -98,18 +98,22 @@ type holds struct {
 	total time.Duration
 	mean  time.Duration // exponential, over some 16 borrowings
 
-	current  int           // borrowings that go on
-	sumBegun time.Duration // of their beginnings
+	current int           // borrowings that go on
+	origin  time.Duration // when the first of them began, or one before it
+	begun   time.Duration // their beginnings, after origin and added up
 }
 
 func (h *holds) begin(t time.Duration) {
+	if h.current == 0 {
+		h.origin, h.begun = t, 0
+	}
 	h.current++
-	h.sumBegun += t
+	h.begun += t - h.origin
 }
 
 func (h *holds) end(begun, held time.Duration) {
 	h.current--
-	h.sumBegun -= begun
+	h.begun -= begun - h.origin
 	h.ended++
 	h.total += held
 	if h.ended == 1 {
@@ -123,5 +127,5 @@ func (h *holds) expected(t time.Duration) time.Duration {
 	if h.current == 0 {
 		return h.mean
 	}
-	return max(h.mean, t-h.sumBegun/time.Duration(h.current))
+	return max(h.mean, t-h.origin-h.begun/time.Duration(h.current))
 }

@@ -16,11 +16,11 @@
 // # What each server does
 //
 //	dialect      setting                unit sent     rounded up to   what it limits
-//	[Postgres]   statement_timeout      milliseconds  1 ms            every statement
-//	[MariaDB]    max_statement_time     seconds       1 µs            every statement
-//	[MySQL]      max_execution_time     milliseconds  1 ms            read-only SELECT, nothing else
-//	[SQLite]     none                                                 (client guard)
-//	[ClientOnly] none                                                 (client guard)
+//	Postgres     statement_timeout      milliseconds  1 ms            every statement
+//	MariaDB      max_statement_time     seconds       1 µs            every statement
+//	MySQL        max_execution_time     milliseconds  1 ms            read-only SELECT, nothing else
+//	SQLite       none                                                 (client guard)
+//	ClientOnly   none                                                 (client guard)
 //
 // In all three settings zero means "no limit", so a limit is rounded up and never sent as zero. Where the session already
 // has a limit, from the DSN, the role or the server's configuration, the tighter of the two holds.

@@ -52,7 +52,7 @@ func timeAt(before, after string) bool {
 	case hasSuffixFold(before, "statement"):
 		return !hasPrefixFold(after, "stamp")
 	}
-	return hasSuffixFold(before, "execution") && !strings.HasPrefix(strings.TrimLeft(after, blanks), "(")
+	return hasSuffixFold(before, "execution") && !strings.HasPrefix(trimBlanks(after), "(")
 }
 
 // anyCommand reports whether match accepts the text from the start of one of its commands: the beginning, and what follows
@@ -87,9 +87,28 @@ func touchesPostgres(text string) bool {
 	return isWord(word, "session") && isWord(next, "characteristics")
 }
 
-// touchesMySQL is the same for MySQL and MariaDB, where the command may stand in an executable comment.
+// touchesMySQL is the same for MySQL and MariaDB. A comment that some servers execute may hold the command, or stand before
+// it.
 func touchesMySQL(text string) bool {
-	word, rest := mysqlSyntax.cutWord(intoExecutable(text))
+	text = mysqlSyntax.skipBlank(text)
+	for {
+		mark := executableMark(text)
+		if mark == 0 {
+			return commandTouchesMySQL(text)
+		}
+		if commandTouchesMySQL(text[mark:]) {
+			return true
+		}
+		end := mysqlSyntax.blockEnd(text)
+		if end == 0 {
+			return false
+		}
+		text = mysqlSyntax.skipBlank(text[end:])
+	}
+}
+
+func commandTouchesMySQL(text string) bool {
+	word, rest := mysqlSyntax.cutWord(text)
 	if !isWord(word, "set") {
 		return resets(word)
 	}
@@ -110,19 +129,6 @@ func mysqlTouches(query string) Traits {
 // UPDATE or LOCK IN SHARE MODE, no hint of its own, no second statement.
 func plainSelect(text string) bool {
 	word, rest := mysqlSyntax.cutWord(text)
-	return isWord(word, "select") && strings.IndexByte(rest, ';') < 0 && !anyWord(rest, excludesSelect)
-}
-
-func excludesSelect(word string) bool {
-	switch word[0] | 0x20 {
-	case 'i':
-		return isWord(word, "into")
-	case 'f':
-		return isWord(word, "for")
-	case 'l':
-		return isWord(word, "lock")
-	case 'm':
-		return isWord(word, "max_execution_time")
-	}
-	return false
+	return isWord(word, "select") && strings.IndexByte(rest, ';') < 0 &&
+		!hasWord(rest, "for", 0) && !hasWord(rest, "into", 0) && !hasWord(rest, "lock", 3) && !hasWord(rest, "max_execution_time", 2)
 }

@@ -103,12 +103,15 @@ func TestCommandsThatTouchSettingsOfOneServer(t *testing.T) {
 		{"set local transaction read write", false, true},
 		{"/*!50000 SET SESSION TRANSACTION READ WRITE */", false, true},
 		{"/*M!100100 SET SESSION TRANSACTION READ WRITE */", false, true},
+		{"/*!999999 an old server skips this */ SET SESSION TRANSACTION READ WRITE", false, true},
+		{"/*! SELECT */ /*! SET SESSION TRANSACTION READ WRITE", false, true},
+		{"/*! SELECT 1", false, false},
 		{"/* x */ /*! set session transaction read write */", false, true},
 		{"# a line\nSET SESSION TRANSACTION READ WRITE", false, true},
 		{"/* /* */ SET SESSION TRANSACTION READ WRITE", false, true}, // comments do not nest
 		{"DO SLEEP(1)", true, false},
 		{"/* /* */ */ RESET ALL", true, false}, // comments nest
-		{"/*! a comment */ RESET ALL", true, false},
+		{"/*! a comment */ RESET ALL", true, true},
 		{"-- a line\rRESET ALL", true, false},
 	}
 	for _, tt := range tests {
@@ -193,6 +196,9 @@ func FuzzInspect(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
+		if strings.Contains(query, "/*m!") {
+			t.Skip("in upper case this comment is code")
+		}
 		for _, d := range inspected {
 			traits := d.Inspect(query)
 			if upper := d.Inspect(upperASCII(query)); upper != traits {

@@ -32,6 +32,9 @@ func WarnOnMismatch() PostgresOption {
 //
 // Times are whole milliseconds, rounded up; one beyond 2147483647 ms (24 days 20 hours), which is the largest that the
 // server takes, is sent as that.
+//
+// Not for a proxy that pools by transaction (PgBouncer's pool_mode=transaction): a session's settings would reach other
+// clients there.
 func Postgres(opts ...PostgresOption) Dialect {
 	var p postgres
 	for _, opt := range opts {
@@ -43,7 +46,7 @@ func Postgres(opts ...PostgresOption) Dialect {
 func (postgres) Name() string { return "postgres" }
 
 // Setup sends one query, which compares, sets and reads back, so that the tighter of two limits costs no second round
-// trip.
+// trip. A driver that prepares every query (pgx, by default) makes two of it.
 func (p postgres) Setup(ctx context.Context, s Session, want Settings) (Applied, error) {
 	plan := planPostgres(want)
 	row, err := s.QueryRow(ctx, plan.query())

@@ -15,12 +15,18 @@ var (
 	mysqlSyntax    = &syntax{lineEnds: "\n", hash: true, executable: true}
 )
 
-const blanks = " \t\r\n\f\v"
+// trimBlanks is strings.TrimLeft without the set that it builds each time.
+func trimBlanks(text string) string {
+	for text != "" && (text[0] == ' ' || text[0] >= '\t' && text[0] <= '\r') {
+		text = text[1:]
+	}
+	return text
+}
 
 // skipBlank skips white space and comments. It stops at a comment whose inside is code, and at one that has no end.
 func (s *syntax) skipBlank(text string) string {
 	for {
-		text = strings.TrimLeft(text, blanks)
+		text = trimBlanks(text)
 		end := s.commentEnd(text)
 		if end <= 0 {
 			return text
@@ -31,16 +37,31 @@ func (s *syntax) skipBlank(text string) string {
 
 // commentEnd returns the length of the comment that text starts with, 0 if it starts with none or with one that has no end.
 func (s *syntax) commentEnd(text string) int {
-	switch {
-	case strings.HasPrefix(text, "--"), s.hash && strings.HasPrefix(text, "#"):
-		if end := strings.IndexAny(text, s.lineEnds); end >= 0 {
-			return end
-		}
-		return len(text)
-	case s.executable && executableMark(text) > 0, !strings.HasPrefix(text, "/*"):
+	if text == "" {
 		return 0
 	}
-	return s.blockEnd(text)
+	switch text[0] {
+	case '-':
+		if strings.HasPrefix(text, "--") {
+			return s.lineEnd(text)
+		}
+	case '#':
+		if s.hash {
+			return s.lineEnd(text)
+		}
+	case '/':
+		if strings.HasPrefix(text, "/*") && !(s.executable && executableMark(text) > 0) {
+			return s.blockEnd(text)
+		}
+	}
+	return 0
+}
+
+func (s *syntax) lineEnd(text string) int {
+	if end := strings.IndexAny(text, s.lineEnds); end >= 0 {
+		return end
+	}
+	return len(text)
 }
 
 func (s *syntax) blockEnd(text string) int {
@@ -61,24 +82,14 @@ func (s *syntax) blockEnd(text string) int {
 	return 0
 }
 
-// executableMark returns the length of the opening of a comment that MySQL or MariaDB executes, 0 if text has none there.
+// executableMark returns the length of the opening of a comment that MySQL or MariaDB executes, with the version that may
+// stand there (/*!50000 or /*M!100100); 0 if text starts with none.
 func executableMark(text string) int {
-	for _, mark := range [...]string{"/*!", "/*M!"} {
-		if strings.HasPrefix(text, mark) {
-			return len(mark)
-		}
+	if !strings.HasPrefix(text, "/*!") && !strings.HasPrefix(text, "/*M!") {
+		return 0
 	}
-	return 0
-}
-
-// intoExecutable steps into a comment that the server executes, past the version that may stand there: /*!50000 SET ... */.
-func intoExecutable(text string) string {
-	text = mysqlSyntax.skipBlank(text)
-	mark := executableMark(text)
-	if mark == 0 {
-		return text
-	}
-	return strings.TrimLeft(text[mark:], "0123456789")
+	inside := text[strings.IndexByte(text, '!')+1:]
+	return len(text) - len(strings.TrimLeft(inside, "0123456789"))
 }
 
 // cutWord skips blanks and comments and splits the word that follows off. It is empty where something else follows.
@@ -91,20 +102,6 @@ func (s *syntax) cutWord(text string) (word, rest string) {
 	return text[:end], text[end:]
 }
 
-// anyWord reports whether match accepts one of the words of the text, those in literals and comments included.
-func anyWord(text string, match func(string) bool) bool {
-	for at := 0; at < len(text); at++ {
-		start := at
-		for at < len(text) && wordByte[text[at]] {
-			at++
-		}
-		if at > start && match(text[start:at]) {
-			return true
-		}
-	}
-	return false
-}
-
 // wordByte are the bytes of an unquoted identifier, those of a multi-byte character included.
 var wordByte = func() (is [256]bool) {
 	for b := range is {
@@ -113,6 +110,32 @@ var wordByte = func() (is [256]bool) {
 	}
 	return is
 }()
+
+// hasWord reports whether the text has the lower-case word, be it in a literal or a comment. The search is for the word's
+// rarest letter, which is given by its place, in either case.
+func hasWord(text, lower string, rarest int) bool {
+	letter := lower[rarest]
+	return hasWordBy(text, lower, rarest, letter) || hasWordBy(text, lower, rarest, letter-0x20)
+}
+
+func hasWordBy(text, lower string, rarest int, letter byte) bool {
+	for at := 0; ; at++ {
+		next := strings.IndexByte(text[at:], letter)
+		if next < 0 {
+			return false
+		}
+		at += next
+		if wordAt(text, lower, at-rarest) {
+			return true
+		}
+	}
+}
+
+func wordAt(text, lower string, start int) bool {
+	end := start + len(lower)
+	return start >= 0 && end <= len(text) && equalFold(text[start:end], lower) &&
+		(start == 0 || !wordByte[text[start-1]]) && (end == len(text) || !wordByte[text[end]])
+}
 
 // isWord compares a word with a lower-case ASCII one.
 func isWord(word, lower string) bool {

@@ -230,3 +230,38 @@ func TestPreparedStatementsCanBecomeStale(t *testing.T) {
 		})
 	}
 }
+
+func TestRowsEndWithTheirConnectionOrTheirContext(t *testing.T) {
+	for want, end := range map[string]func(*fakedb.Server, context.CancelFunc){
+		"57P01": func(s *fakedb.Server, _ context.CancelFunc) { s.KillAll() },
+		"":      func(_ *fakedb.Server, cancel context.CancelFunc) { cancel() },
+	} {
+		t.Run("state"+want, func(t *testing.T) {
+			inBubble(t, func(b *bench) {
+				ctx, cancel := context.WithCancel(b.ctx)
+				defer cancel()
+				rows, err := b.db.QueryContext(ctx, "rows 3")
+				b.nilError(err)
+				equal(b.T, "first row", rows.Next(), true)
+				end(b.s, cancel)
+				synctest.Wait()
+				equal(b.T, "second row", rows.Next(), false)
+				equal(b.T, "state", sqlState(rows.Err()), want)
+				equal(b.T, "error", rows.Err() != nil, true)
+				b.nilError(rows.Close())
+				b.blameless()
+			})
+		})
+	}
+}
+
+func TestEveryRowLooksAtTheContextOfItsQuery(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	rows, err := dial(t, fakedb.New()).(everything).QueryContext(ctx, "rows 3", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	equal(t, "error", rows.Next(make([]sqldriver.Value, 1)), context.Canceled)
+}

@@ -195,3 +195,14 @@ func TestRegisteredDriverDialsItsDSN(t *testing.T) {
 		equal(b.T, "connectors closed", b.s.Stats().ConnectorsClosed, 1)
 	})
 }
+
+func TestRegisteredDriverWithoutConnectorsIsDialledToo(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		db, err := sql.Open(b.s.Register("fake"), "host=here")
+		b.nilError(err)
+		b.nilError(db.PingContext(b.ctx))
+		b.nilError(db.Close())
+		equal(b.T, "DSN", b.s.Conns()[0].DSN, "host=here")
+		equal(b.T, "connectors closed", b.s.Stats().ConnectorsClosed, 0)
+	}, fakedb.Without(fakedb.DriverContext))
+}

@@ -93,6 +93,16 @@ func TestPlaceholdersOfAPreparedStatementAreCounted(t *testing.T) {
 	})
 }
 
+func TestPlaceholdersCanBeUncounted(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		st, err := b.db.PrepareContext(b.ctx, "ok ? $2")
+		b.nilError(err)
+		defer st.Close()
+		_, err = st.ExecContext(b.ctx, 1)
+		b.nilError(err)
+	}, fakedb.WithUncountedInput())
+}
+
 func TestConverterSeesArgumentsOfPreparedStatements(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		st, err := b.db.PrepareContext(b.ctx, "args ?")

@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // servers collects from the lines that internal/testserver prints, one per
 // package, which servers the tests ran on.
@@ -33,16 +36,10 @@ func (s *servers) add(name, which string) {
 	if !known {
 		s.names = append(s.names, name)
 	}
-	for _, w := range seen {
-		if w == which {
-			return
-		}
+	if which != "none" && !slices.Contains(seen, which) {
+		seen = append(seen, which)
 	}
-	if which == "none" {
-		s.used[name] = seen
-		return
-	}
-	s.used[name] = append(seen, which)
+	s.used[name] = seen
 }
 
 // String is one line in the same form, for all packages together.

@@ -21,7 +21,7 @@ type event struct {
 // output is a line that a test or, without a name, its package printed.
 type output struct{ test, text string }
 
-// run is one package while its tests run.
+// packageRun is one package while its tests run.
 type packageRun struct {
 	outputs []output
 	results map[string]string // by test: pass, fail or skip; "run" until then
@@ -115,18 +115,44 @@ var (
 	verdict = regexp.MustCompile(`^(ok|FAIL|\?|---)? *\t`)
 	// chatter is what -json makes go test say beyond its usual output.
 	chatter = regexp.MustCompile(`^=== (RUN|PAUSE|CONT|NAME) |^(PASS|FAIL)\n$|^servers: `)
+	// headline is how go test reports the end of a test.
+	headline = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): `)
 	// position is what Log and Skip put before a text.
 	position = regexp.MustCompile(`^ +[^ :]+\.go:\d+: `)
 )
 
-// print writes the package's verdict and, where it failed, all that failed
-// tests and the package itself printed.
+// print writes all that failed tests printed, each after its own "--- FAIL"
+// line, then what the package itself said and its verdict.
 func (p *packageRun) print(w io.Writer, failed bool) {
+	if failed {
+		for _, test := range p.failedTests() {
+			p.printTest(w, test)
+		}
+	}
 	for _, o := range p.outputs {
-		isVerdict := o.test == "" && verdict.MatchString(o.text)
-		wanted := failed && (o.test == "" || p.results[o.test] == "fail") && !chatter.MatchString(o.text)
-		if isVerdict || wanted {
+		if o.test == "" && (verdict.MatchString(o.text) || failed && !chatter.MatchString(o.text)) {
 			io.WriteString(w, o.text)
+		}
+	}
+}
+
+// failedTests returns their names in the order in which they first spoke.
+func (p *packageRun) failedTests() []string {
+	var tests []string
+	for _, o := range p.outputs {
+		if p.results[o.test] == "fail" && !slices.Contains(tests, o.test) {
+			tests = append(tests, o.test)
+		}
+	}
+	return tests
+}
+
+func (p *packageRun) printTest(w io.Writer, test string) {
+	for _, headlines := range []bool{true, false} {
+		for _, o := range p.outputs {
+			if o.test == test && headline.MatchString(o.text) == headlines && !chatter.MatchString(o.text) {
+				io.WriteString(w, o.text)
+			}
 		}
 	}
 }
