@@ -85,8 +85,8 @@ func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
 	}
 	m.since = t
 	p.idle = append(p.idle, m)
-	if !p.watching {
-		p.watchLocked(t)
+	if at := m.expiresAt(); at < p.reapAt {
+		p.watchLocked(at, t)
 	}
 	return ""
 }
@@ -108,17 +108,10 @@ func (p *Pool) trim() {
 // minWatch keeps the reaper from running more often than is of use.
 const minWatch = time.Second
 
-// watchLocked sets the reaper for when the next idle connection expires.
-func (p *Pool) watchLocked(t time.Duration) {
-	next := never
-	for _, m := range p.idle {
-		next = min(next, m.expiresAt())
-	}
-	if next == never {
-		return
-	}
-	p.watching = true
-	wait := max(next-t, minWatch)
+// watchLocked sets the reaper for at.
+func (p *Pool) watchLocked(at, t time.Duration) {
+	p.reapAt = at
+	wait := max(at-t, minWatch)
 	if p.reaper == nil {
 		p.reaper = time.AfterFunc(wait, p.reap)
 	} else {
@@ -131,16 +124,20 @@ func (p *Pool) watchLocked(t time.Duration) {
 func (p *Pool) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.watching = false
-	t := driver.Now()
+	if p.closed {
+		return
+	}
+	t, next := driver.Now(), never
 	p.idle = slices.DeleteFunc(p.idle, func(m *member) bool {
-		if m.expiresAt() > t || !p.gate.Reserve() {
+		at := m.expiresAt()
+		if at > t || !p.gate.Reserve() {
+			next = min(next, at)
 			return false
 		}
 		go m.discard(CloseExpired)
 		return true
 	})
-	if len(p.idle) > 0 && !p.closed {
-		p.watchLocked(t)
+	if p.reapAt = next; next < never {
+		p.watchLocked(next, t)
 	}
 }

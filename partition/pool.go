@@ -28,12 +28,12 @@ type Pool struct {
 	limit    atomic.Int64 // MaxOpenConns now
 
 	// mu guards the fields below. The gate's lock may be taken under it, no other, and nothing blocks while it is held.
-	mu       sync.Mutex
-	idle     []*member // oldest first; the youngest is lent first
-	closed   bool
-	reaper   *time.Timer // nil until it was first set
-	watching bool        // the reaper is set
-	holds    holds
+	mu     sync.Mutex
+	idle   []*member // oldest first; the youngest is lent first
+	closed bool
+	reaper *time.Timer   // nil until it was first set
+	reapAt time.Duration // when it will look; never if it need not
+	holds  holds
 
 	facadeMu sync.Mutex // guards facade
 	facade   *sql.DB    // DB(); nil until somebody asks
@@ -46,7 +46,7 @@ type Pool struct {
 }
 
 func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
-	p := &Pool{name: name, registry: r, server: s, config: c, gate: gate.New(c.MaxOpenConns, c.MaxWaiting)}
+	p := &Pool{name: name, registry: r, server: s, config: c, gate: gate.New(c.MaxOpenConns, c.MaxWaiting), reapAt: never}
 	p.limit.Store(int64(c.MaxOpenConns))
 	return p
 }

@@ -188,7 +188,7 @@ func checkNoPieceSurvives(t *testing.T, password string) {
 func TestNoPieceOfAPasswordSurvives(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 100 {
+	for range 20 {
 		checkNoPieceSurvives(t, randomPassword(r))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -173,3 +174,5 @@ func connIDs(calls []fakedb.Call) (ids []int) {
 	}
 	return ids
 }
+
+func contains(text, part string) bool { return strings.Contains(text, part) }

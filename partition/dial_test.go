@@ -1,0 +1,406 @@
+package partition_test
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// P01. A dial of 120 ms under an acquire timeout of 100 ms: cancelled with its caller it would never end well.
+func TestDialOutlivesItsCallerAndWarmsThePool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		r.server.On(fakedb.Dial, fakedb.Delay(120*ms))
+		began := time.Now()
+		_, err := r.db.ExecContext(oltp, "ok")
+		e := rejection(t, err)
+		if e.Reason != partition.ReasonAcquireTimeout || !e.Dialing || time.Since(began) != 100*ms {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if s := r.stats(workload.OLTP); s.InUse != 1 {
+			t.Errorf("the dial gave up its permit: %+v", s)
+		}
+		time.Sleep(30 * ms)
+		for range 20 {
+			r.mustExec(oltp, "ok")
+		}
+		if s := r.server.Stats(); s.Dials != 1 {
+			t.Errorf("%d dials, want 1", s.Dials)
+		}
+	})
+}
+
+func TestWaitingCallerGetsTheConnectionThatAnotherOnesDialMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), size(workload.OLTP, 1))
+		r.server.On(fakedb.Dial, fakedb.Delay(120*ms))
+		go r.db.ExecContext(oltp, "ok") // leaves after 100 ms
+		time.Sleep(50 * ms)
+		if _, err := r.db.ExecContext(oltp, "ok"); err != nil {
+			t.Errorf("served at 120 ms it has waited 70: %v", err)
+		}
+		if n := r.server.Stats().Dials; n != 1 {
+			t.Errorf("%d dials", n)
+		}
+	})
+}
+
+// P10
+func TestRefusedDialIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("connection refused")
+	for _, entry := range entryPoints {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New())
+			r.server.On(fakedb.Dial, fakedb.Fail(refused))
+			if err := entry.call(oltp, r.db); err != refused {
+				t.Errorf("%s: got %v, want the dialler's own error", entry.name, err)
+			}
+			if n := r.server.Stats().Dials; n != 1 {
+				t.Errorf("%s: %d dials", entry.name, n)
+			}
+			r.idle()
+		})
+	}
+}
+
+// P10
+func TestDialThatSaysBadConnIsTriedAsOftenAsPlain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		r.server.On(fakedb.Dial, fakedb.Fail(sqldriver.ErrBadConn))
+		if _, err := r.db.ExecContext(oltp, "ok"); err != sqldriver.ErrBadConn {
+			t.Errorf("%v", err)
+		}
+		if n := r.server.Stats().Dials; n != 3 {
+			t.Errorf("%d dials, plain makes 3", n)
+		}
+		r.idle()
+	})
+}
+
+// P10, C24
+func TestHangingDialCostsOneAcquireTimeout(t *testing.T) {
+	t.Parallel()
+	for _, entry := range entryPoints {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New())
+			r.server.On(fakedb.Dial, fakedb.Delay(time.Hour))
+			began := time.Now()
+			err := entry.call(oltp, r.db)
+			if !errors.Is(err, partition.ErrAcquireTimeout) || time.Since(began) != 100*ms {
+				t.Errorf("%s: %v after %v", entry.name, err, time.Since(began))
+			}
+			time.Sleep(5 * time.Second)
+			r.idle()
+			if s := r.stats(workload.OLTP); s.OpenFailures != 1 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func TestConnectionThatHangsInResetCostsOneAcquireTimeout(t *testing.T) {
+	t.Parallel()
+	for _, entry := range entryPoints {
+		if entry.name == "Conn" {
+			continue // database/sql asks nothing of the connection; the first call on it says so
+		}
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New())
+			r.fill(workload.OLTP, 4)
+			r.server.On(fakedb.Reset, fakedb.Delay(time.Hour))
+			began := time.Now()
+			err := entry.call(oltp, r.db)
+			if !errors.Is(err, partition.ErrAcquireTimeout) || time.Since(began) != 100*ms {
+				t.Errorf("%s: %v after %v", entry.name, err, time.Since(began))
+			}
+			synctest.Wait()
+			r.idle()
+			r.server.On(fakedb.Reset, nil)
+			if err := entry.call(oltp, r.db); err != nil {
+				t.Errorf("%s: next call: %v", entry.name, err)
+			}
+		})
+	}
+}
+
+func TestNoWaitQueuesForNothingAndStillDials(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), partition.WithPool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 1, AcquireTimeout: partition.NoWait}))
+		r.server.On(fakedb.Dial, fakedb.Delay(time.Second))
+		r.mustExec(oltp, "ok")
+		defer r.take(workload.OLTP, 1)()
+		began := time.Now()
+		if _, err := r.db.ExecContext(oltp, "ok"); !errors.Is(err, partition.ErrAcquireTimeout) || time.Since(began) != 0 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// P07: idle connections are dead, and nothing tells before the first call on each.
+func TestDeadIdleConnectionsCostNobodyACall(t *testing.T) {
+	t.Parallel()
+	for _, seen := range []fakedb.Interfaces{0, fakedb.SessionResetter} {
+		for _, entry := range entryPoints {
+			if entry.name == "Ping" && seen == 0 {
+				continue // plain database/sql pings once, and reports what it finds
+			}
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, fakedb.New(fakedb.WithKillSeenBy(seen)))
+				r.fill(workload.OLTP, 8)
+				r.server.KillAll()
+				for i := range 8 {
+					if err := entry.call(oltp, r.db); err != nil {
+						t.Errorf("%s, call %d after the restart: %v", entry.name, i+1, err)
+					}
+				}
+				synctest.Wait()
+				r.idle()
+			})
+		}
+	}
+}
+
+// P07
+func TestDeadConnectionIsReplacedWhileThePoolIsSaturated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), size(workload.OLTP, 3))
+		r.fill(workload.OLTP, 3)
+		giveBack := r.take(workload.OLTP, 2)
+		r.server.KillAll()
+		r.mustExec(oltp, "ok")
+		giveBack()
+		for range 3 {
+			r.mustExec(oltp, "ok")
+		}
+	})
+}
+
+// P09
+func TestSlowCloseOfAnExpiredConnectionMakesNobodyWaitLongerThanItSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), partition.WithPool(workload.OLTP, partition.PoolConfig{
+			MaxOpenConns: 1, AcquireTimeout: 50 * ms, ConnMaxIdleTime: time.Second}))
+		r.server.On(fakedb.CloseConn, fakedb.Delay(2*time.Second))
+		r.fill(workload.OLTP, 1)
+		time.Sleep(1500 * ms)
+		began := time.Now()
+		_, err := r.db.ExecContext(oltp, "ok")
+		if took := time.Since(began); took > 50*ms || err != nil && !errors.Is(err, partition.ErrRejected) {
+			t.Errorf("%v after %v", err, took)
+		}
+		time.Sleep(3 * time.Second)
+		r.mustExec(oltp, "ok")
+		if s := r.server.Stats(); s.PeakOpen > 1 {
+			t.Errorf("%d connections at once", s.PeakOpen)
+		}
+	})
+}
+
+// P08
+func TestSlowCloseInOnePoolIsNotFeltInAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		r.server.On(fakedb.CloseConn, fakedb.Delay(2*time.Second))
+		stmt, err := r.db.PrepareContext(oltp, "ok")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		r.db.ExecContext(reporting, "badconn wrapped")
+		stmt.Close()
+		r.mustExec(oltp, "ok")
+		if took := time.Since(began); took != 0 {
+			t.Errorf("oltp waited %v", took)
+		}
+		time.Sleep(5 * time.Second)
+	})
+}
+
+func TestIdleConnectionsExpire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), partition.WithPool(workload.OLTP, partition.PoolConfig{ConnMaxIdleTime: time.Minute, ConnMaxLifetime: 10 * time.Minute}))
+		r.fill(workload.OLTP, 5)
+		time.Sleep(30 * time.Second)
+		r.mustExec(oltp, "ok")
+		time.Sleep(45 * time.Second)
+		if s := r.stats(workload.OLTP); s.Open != 1 {
+			t.Errorf("%d open, one was used 45 s ago and four 75 s ago", s.Open)
+		}
+		for range 25 {
+			r.mustExec(oltp, "ok")
+			time.Sleep(30 * time.Second)
+		}
+		if s := r.server.Stats(); s.Dials < 6 {
+			t.Errorf("%d dials: nothing was replaced in 12 minutes", s.Dials)
+		}
+		time.Sleep(5 * time.Minute)
+		if s := r.stats(workload.OLTP); s.Open != 0 || r.server.Stats().Open != 0 {
+			t.Errorf("%+v", s)
+		}
+		r.idle()
+	})
+}
+
+func TestLifetimesOfOnePoolDiffer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), partition.WithPool(workload.OLTP, partition.PoolConfig{
+			MaxOpenConns: 20, ConnMaxIdleTime: partition.NoTimeout, ConnMaxLifetime: 100 * time.Minute}))
+		r.fill(workload.OLTP, 20)
+		time.Sleep(90*time.Minute - time.Second)
+		if s := r.stats(workload.OLTP); s.Open != 20 {
+			t.Fatalf("%d open before the earliest end", s.Open)
+		}
+		time.Sleep(5 * time.Minute)
+		if s := r.stats(workload.OLTP); s.Open == 0 || s.Open == 20 {
+			t.Errorf("%d of 20 open half-way through the jitter", s.Open)
+		}
+		time.Sleep(6 * time.Minute)
+		if s := r.stats(workload.OLTP); s.Open != 0 {
+			t.Errorf("%d open after the longest life", s.Open)
+		}
+	})
+}
+
+func TestMaxIdleConnsNegativeKeepsNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), partition.WithPool(workload.OLTP, partition.PoolConfig{MaxIdleConns: -1}))
+		r.mustExec(oltp, "ok")
+		synctest.Wait()
+		if s := r.server.Stats(); s.Open != 0 {
+			t.Errorf("%d open", s.Open)
+		}
+	})
+}
+
+func TestWarmDialsOneConnectionPerPool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		r.server.On(fakedb.Dial, fakedb.Delay(time.Second))
+		if err := r.reg.Warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range r.reg.Pools() {
+			if s := p.Stats(); s.Open != 1 || s.Idle != 1 {
+				t.Errorf("%s: %+v", p.Name(), s)
+			}
+		}
+		r.idle()
+		r.mustExec(oltp, "ok")
+		if n := r.server.Stats().Dials; n != 4 {
+			t.Errorf("%d dials", n)
+		}
+	})
+}
+
+func TestWarmNamesThePoolsThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("refused")
+		r := setup(t, fakedb.New())
+		r.server.On(fakedb.Dial, fakedb.Fail(refused))
+		err := r.reg.Warm(t.Context())
+		if !errors.Is(err, refused) {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"oltp", "reporting", "batch", "admin"} {
+			if !contains(err.Error(), `"`+name+`"`) {
+				t.Errorf("%v does not name %s", err, name)
+			}
+		}
+	})
+}
+
+func TestHealthPassesTheGatesAndSeesASickServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		defer r.take(workload.OLTP, 10)()
+		r.pool(workload.Batch).Pause()
+		if err := r.reg.Health(t.Context()); err != nil {
+			t.Errorf("a saturated pool is not a sick service: %v", err)
+		}
+		r.server.On(fakedb.Ping, fakedb.Fail(errors.New("sick")))
+		if err := r.reg.Health(t.Context()); err == nil {
+			t.Error("a sick server went unnoticed")
+		}
+		r.server.On(fakedb.Ping, fakedb.Delay(time.Hour))
+		began := time.Now()
+		if err := r.reg.Health(context.Background()); err == nil || time.Since(began) != 5*time.Second {
+			t.Errorf("a hanging server: %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestPoolsWithTheirOwnServerGoThere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		replica := fakedb.New()
+		r := setup(t, fakedb.New(), partition.WithPoolConnector(workload.Reporting, replica.Connector()))
+		r.mustExec(reporting, "ok")
+		r.mustExec(oltp, "ok")
+		if a, b := r.server.Stats().Dials, replica.Stats().Dials; a != 1 || b != 1 {
+			t.Errorf("dials: main %d, replica %d", a, b)
+		}
+		replica.On(fakedb.Ping, fakedb.Fail(errors.New("replica is down")))
+		if err := r.reg.Health(t.Context()); err == nil {
+			t.Error("Health did not ask the replica")
+		}
+	})
+}
+
+// C19: what could not be set up is not used, and not left open.
+func TestConnectionWhoseSetUpFailsIsClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("permission denied")
+		s := fakedb.New()
+		s.Handle(func(context.Context, fakedb.Call) (*fakedb.Answer, error) { return nil, broken })
+		r := setup(t, s, partition.WithDialect(stmttimeout.Postgres()))
+		if _, err := r.db.ExecContext(oltp, "ok"); !errors.Is(err, broken) {
+			t.Errorf("%v", err)
+		}
+		synctest.Wait()
+		if n := s.Stats().Open; n != 0 {
+			t.Errorf("%d connections left open", n)
+		}
+		r.idle()
+	})
+}
+
+func TestManyCallersOfAColdPoolDialNoMoreThanItsCap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), partition.WithPool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 4, MaxWaiting: 100}))
+		r.server.On(fakedb.Dial, fakedb.Delay(90*ms))
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() { r.mustExec(oltp, "ok") })
+		}
+		all.Wait()
+		if s := r.server.Stats(); s.Dials != 4 {
+			t.Errorf("%d dials", s.Dials)
+		}
+	})
+}
