@@ -88,10 +88,10 @@ func (e *envConfig) set(variable, rest, value string) error {
 }
 
 func (e *envConfig) setDefault(variable, value string) error {
-	e.config.Default = workload.Name(value)
-	if err := e.config.Default.Validate(); err != nil {
+	if err := validateName(value); err != nil {
 		return fmt.Errorf("%s: %w", variable, err)
 	}
+	e.config.Default = workload.Name(value)
 	return nil
 }
 
@@ -212,9 +212,9 @@ func dsnFrom(variable string, lookup func(string) (string, bool)) (string, error
 	dsn, set := lookup(variable)
 	switch {
 	case !set:
-		return "", fmt.Errorf("environment variable %.60q is not set", variable)
+		return "", fmt.Errorf("environment variable %s is not set", shown(strconv.Quote(variable)))
 	case dsn == "":
-		return "", fmt.Errorf("environment variable %.60q is empty", variable)
+		return "", fmt.Errorf("environment variable %s is empty", shown(strconv.Quote(variable)))
 	}
 	return dsn, nil
 }
@@ -227,3 +227,7 @@ func shown(value string) string {
 	}
 	return fmt.Sprintf("%.60s", value)
 }
+
+// validateName is [workload.Name.Validate], with the same caution. Redaction
+// changes no valid name, and makes no other valid.
+func validateName(text string) error { return workload.Name(redactDSN(text)).Validate() }

@@ -108,10 +108,10 @@ func (c *Config) decodePools(data json.RawMessage) error {
 		c.Pools = make(map[workload.Name]PoolConfig)
 	}
 	return eachMember("pools", data, func(key string, raw json.RawMessage) error {
-		name := workload.Name(key)
-		if err := name.Validate(); err != nil {
+		if err := validateName(key); err != nil {
 			return fmt.Errorf("pools: %w", err)
 		}
+		name := workload.Name(key)
 		pool := c.Pools[name]
 		if isNull(raw) {
 			raw = json.RawMessage("{}")
@@ -129,13 +129,10 @@ func decodeDefault(raw json.RawMessage, name *workload.Name) error {
 	if err := decodeValue(raw, field{}, "default", &text); err != nil {
 		return err
 	}
-	*name = workload.Name(text)
-	if text == "" {
-		return nil
-	}
-	if err := name.Validate(); err != nil {
+	if err := validateName(text); err != nil && text != "" {
 		return fmt.Errorf("default: %w", err)
 	}
+	*name = workload.Name(text)
 	return nil
 }
 
@@ -287,8 +284,9 @@ func jsonValue(f field, c *PoolConfig) any {
 }
 
 // eachMember calls do for each member of the object in data, in order; errors
-// about the object itself call it what. Unlike encoding/json it takes names as they are written, and none twice: of a pool
-// configured twice one half would be lost without a word.
+// about the object itself call it what. Unlike encoding/json it takes names as
+// they are written, and none twice: of a pool configured twice one half would be
+// lost without a word.
 func eachMember(what string, data []byte, do func(key string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {

@@ -105,6 +105,7 @@ func TestNoErrorOfAMisplacedDSNHoldsItsPassword(t *testing.T) {
 	for _, doc := range []string{
 		dsn, `{"pools": ` + dsn + `}`, `{"pools": {"oltp": ` + dsn + `}}`, `{"budget": ` + dsn + `}`, `{"require_tag": ` + dsn + `}`,
 		`{"pools": {"oltp": {"acquire_timeout": ` + dsn + `}}}`, `{"pools": {"oltp": {"max_waiting": ` + dsn + `}}}`,
+		`{"default": ` + dsn + `}`, `{"pools": {` + dsn + `: {}}}`, `{"pools": {"oltp": {"dsn_env": ` + dsn + `}}}`,
 		`{"pools": {"oltp": {"read_only": ` + dsn + `}}}`, `{"pools": {"oltp": {"dsn": [` + dsn + `]}}}`,
 	} {
 		if _, err := LoadConfig(strings.NewReader(doc)); err == nil || strings.Contains(err.Error(), "flower") {

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"time"
+
+	// The drivers that the demo can play on.
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/lib/pq"
+)
+
+// family is what differs from one kind of server to another.
+type family struct {
+	example string // of a data source name; empty where none is needed
+	login   string // with %s for the table and one placeholder for the id
+	report  string // with %[1]s for the table, if it needs that
+
+	// arguments of a report that takes that long.
+	arguments func(time.Duration) []any
+}
+
+var (
+	sqliteFamily = family{
+		login:     "SELECT name FROM %s WHERE id = ?",
+		report:    "SELECT total(" + pauseFunction + "(?)) FROM %[1]s WHERE id <= ?",
+		arguments: pauses,
+	}
+	postgresFamily = family{
+		example:   "postgres://user:password@localhost:5432/database",
+		login:     "SELECT name FROM %s WHERE id = $1",
+		report:    "SELECT 1 FROM pg_sleep($1)",
+		arguments: seconds,
+	}
+	mysqlFamily = family{
+		example:   "user:password@tcp(localhost:3306)/database",
+		login:     "SELECT name FROM %s WHERE id = ?",
+		report:    "SELECT SLEEP(?)",
+		arguments: seconds,
+	}
+)
+
+var families = map[string]family{
+	"sqlite":   sqliteFamily,
+	"pgx":      postgresFamily,
+	"postgres": postgresFamily,
+	"mysql":    mysqlFamily,
+}
+
+func driverNames() string { return "sqlite, pgx, postgres (lib/pq) or mysql (MariaDB too)" }
+
+func seconds(d time.Duration) []any { return []any{d.Seconds()} }
+
+// The driver would log, to standard error and into the progress, every
+// connection on which a report was cut short.
+func init() { mysql.SetLogger(&mysql.NopLogger{}) }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settings is what the flags of the demo say.
+type settings struct {
+	driver, dsn string
+	duration    time.Duration // of an arrangement; the baseline takes half of it
+	logins      int           // per second
+	analysts    int
+	report      time.Duration // how long a report takes
+	connections int           // of all pools of an arrangement together
+	reporting   int           // of those, in the partitions
+}
+
+var defaults = settings{
+	driver:      "sqlite",
+	duration:    10 * time.Second,
+	logins:      100,
+	analysts:    40,
+	report:      2 * time.Second,
+	connections: 20,
+	reporting:   3,
+}
+
+// oltp is how many connections the reports leave to the logins.
+func (s settings) oltp() int { return s.connections - s.reporting }
+
+// parseFlags reads and checks the flags. If help is asked for it prints that
+// and returns flag.ErrHelp.
+func parseFlags(args []string, stdout io.Writer) (settings, error) {
+	s := defaults
+	fs := s.flagSet()
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		printHelp(fs, stdout)
+		return s, err
+	case err != nil:
+		// Package flag writes one dash, our help two.
+		return s, usageError{errors.New(strings.Replace(err.Error(), " flag -", " flag --", 1))}
+	case fs.NArg() > 0:
+		return s, usageError{fmt.Errorf("unexpected argument %q", fs.Arg(0))}
+	}
+	return s, s.check()
+}
+
+func (s *settings) flagSet() *flag.FlagSet {
+	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&s.driver, "driver", s.driver, "`name` of the driver: "+driverNames())
+	fs.StringVar(&s.dsn, "dsn", "", "data source `name` in the syntax of the driver. It is required but for sqlite,\n"+
+		"which without one uses a temporary file")
+	fs.Var(span{&s.duration, 100 * time.Millisecond, time.Hour}, "duration", "`time` that each of the two arrangements is played")
+	fs.Var(whole{&s.logins, 1, 10000}, "logins", "`number` of logins started per second, whatever became of those before")
+	fs.Var(whole{&s.analysts, 0, 1000}, "analysts", "`number` of analysts, each running one report after the other")
+	fs.Var(span{&s.report, 10 * time.Millisecond, 30 * time.Second}, "report", "`time` that a report holds its connection")
+	fs.Var(whole{&s.connections, 2, 1000}, "connections", "`number` of connections, in both arrangements")
+	fs.Var(whole{&s.reporting, 1, 999}, "reporting", "`number` of those that the partitions give to reports; logins get the rest")
+	return fs
+}
+
+// check is for what no flag can say of itself.
+func (s settings) check() error {
+	family, known := families[s.driver]
+	switch {
+	case !known:
+		return fmt.Errorf("unknown driver %q for flag --driver: must be %s", s.driver, driverNames())
+	case s.dsn == "" && family.example != "":
+		return usageError{fmt.Errorf("flag --dsn is required with --driver %s, for example %q", s.driver, family.example)}
+	case s.reporting >= s.connections:
+		return usageError{fmt.Errorf("invalid value \"%d\" for flag --reporting: must be from 1 to %d, one less than --connections",
+			s.reporting, s.connections-1)}
+	}
+	return nil
+}
+
+const helpText = `Usage: sqlbulkhead demo [flags]
+
+Plays logins, short and many, beside the reports of a crowd of analysts, each of
+which holds a connection for seconds: first the logins alone, then both in one
+shared pool (sql.Open), then both in partitions (partition.Open) of the same
+total size. A report waits and burns no processor, so what you see is the pool
+and not the machine. A login is given up after %v, and its latency counts from
+the moment at which it was due. On a server of yours the demo works in a table
+of its own, which it drops at the end.
+
+Flags:
+`
+
+func printHelp(fs *flag.FlagSet, w io.Writer) {
+	fmt.Fprintf(w, helpText, loginPatience)
+	fs.VisitAll(func(f *flag.Flag) {
+		kind, text := flag.UnquoteUsage(f)
+		fmt.Fprintf(w, "  --%s %s\n", f.Name, kind)
+		if b, ok := f.Value.(interface{ bounds() string }); ok {
+			text += ", " + b.bounds()
+		}
+		if f.DefValue != "" {
+			text += " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(w, "        %s\n", strings.ReplaceAll(text, "\n", "\n        "))
+	})
+	fmt.Fprint(w, "\nExamples:\n  sqlbulkhead demo\n")
+	for _, name := range []string{"pgx", "mysql"} {
+		fmt.Fprintf(w, "  sqlbulkhead demo --driver %s --dsn '%s'\n", name, families[name].example)
+	}
+}
+
+// whole is a flag that takes a whole number within bounds.
+type whole struct {
+	at       *int
+	min, max int
+}
+
+func (v whole) String() string {
+	if v.at == nil { // package flag asks the zero value, too
+		return ""
+	}
+	return strconv.Itoa(*v.at)
+}
+
+func (v whole) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < v.min || n > v.max {
+		return fmt.Errorf("must be a whole number %s", v.bounds())
+	}
+	*v.at = n
+	return nil
+}
+
+func (v whole) bounds() string { return fmt.Sprintf("from %d to %d", v.min, v.max) }
+
+// span is a flag that takes a duration within bounds.
+type span struct {
+	at       *time.Duration
+	min, max time.Duration
+}
+
+func (v span) String() string {
+	if v.at == nil {
+		return ""
+	}
+	return short(*v.at)
+}
+
+func (v span) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < v.min || d > v.max {
+		return fmt.Errorf("must be a duration with its unit, such as 500ms or 10s, %s", v.bounds())
+	}
+	*v.at = d
+	return nil
+}
+
+func (v span) bounds() string { return fmt.Sprintf("from %s to %s", short(v.min), short(v.max)) }
+
+// short is d without the units that are zero: 1h, not 1h0m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+)
+
+// counts is what became of the work so far.
+type counts struct {
+	loginsOK, loginsFailed        int
+	reportsOK, reportsRejected    int
+	loginsBroken, reportsBroken   int   // by errors that have nothing to do with a pool
+	firstLoginErr, firstReportErr error // of those
+}
+
+// tally counts while an arrangement is played.
+type tally struct {
+	mu        sync.Mutex // guards everything below
+	counts    counts
+	latencies []time.Duration
+}
+
+// login counts a login. late says that it was given up; that and a rejection
+// are failures of the kind that the demo is about, all others are broken too.
+func (t *tally) login(took time.Duration, err error, late bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.latencies = append(t.latencies, took)
+	if err == nil {
+		t.counts.loginsOK++
+		return
+	}
+	t.counts.loginsFailed++
+	if !late && !errors.Is(err, partition.ErrRejected) {
+		note(&t.counts.loginsBroken, &t.counts.firstLoginErr, err)
+	}
+}
+
+func (t *tally) report(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case err == nil:
+		t.counts.reportsOK++
+	case errors.Is(err, partition.ErrRejected):
+		t.counts.reportsRejected++
+	default:
+		note(&t.counts.reportsBroken, &t.counts.firstReportErr, err)
+	}
+}
+
+func note(n *int, first *error, err error) {
+	if *n++; *n == 1 {
+		*first = err
+	}
+}
+
+// soFar is a snapshot for the progress.
+func (t *tally) soFar() counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts
+}
+
+// result is an arrangement that was played.
+type result struct {
+	name string
+	counts
+	p50, p99, max time.Duration // of all logins, those that failed included
+}
+
+func (c counts) logins() int { return c.loginsOK + c.loginsFailed }
+
+func (t *tally) result(name string) result {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slices.Sort(t.latencies)
+	return result{
+		name: name, counts: t.counts,
+		p50: percentile(t.latencies, 50), p99: percentile(t.latencies, 99), max: percentile(t.latencies, 100),
+	}
+}
+
+// percentile is the smallest of the sorted values that at least p percent of
+// them do not exceed; 0 if there are none.
+func percentile(sorted []time.Duration, p int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := (len(sorted)*p + 99) / 100
+	return sorted[max(rank, 1)-1]
+}
