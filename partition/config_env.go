@@ -228,6 +228,11 @@ func shown(value string) string {
 	return fmt.Sprintf("%.60s", value)
 }
 
-// validateName is [workload.Name.Validate], with the same caution. Redaction
-// changes no valid name, and makes no other valid.
-func validateName(text string) error { return workload.Name(redactDSN(text)).Validate() }
+// validateName is [workload.Name.Validate], with the same caution.
+func validateName(text string) error {
+	err := workload.Name(text).Validate()
+	if err != nil && redactDSN(text) != text {
+		return errors.New("a workload's name is expected, got what looks like a DSN")
+	}
+	return err
+}

@@ -68,7 +68,7 @@ func TestBadVariableIsRefusedByName(t *testing.T) {
 		"DB_REQUIRE_TAG=2":                                 `DB_REQUIRE_TAG must be true or false, got "2"`,
 		"DB_BUDGET=-4":                                     `DB_BUDGET must be positive, got -4`,
 		"DB_BUDGET=many":                                   `DB_BUDGET must be a whole number, got "many"`,
-		"DB_DEFAULT=u:Wallflower@h/d":                      `DB_DEFAULT: workload: name must be`,
+		"DB_DEFAULT=u:Wallflower@h/d":                      `DB_DEFAULT: a workload's name is expected, got what looks like a DSN`,
 		"DB_OLTP_DSN_ENV=u:Wallflower@h/d":                 `DB_OLTP_DSN_ENV: environment variable "u:xxxxx@h/d" is not set`,
 		"DB_DEFAULT=OLTP":                                  `DB_DEFAULT: workload: name must be`,
 		"DB__MAX_OPEN_CONNS_DSN=x":                         `DB__MAX_OPEN_CONNS_DSN: workload: name must be`,

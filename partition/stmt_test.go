@@ -1,0 +1,482 @@
+package partition_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+func TestPreparedStatementFollowsTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		stmt, err := r.db.PrepareContext(oltp, "id")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		ids := make(map[workload.Name]int)
+		for range 3 {
+			for _, name := range []workload.Name{workload.OLTP, workload.Reporting, workload.Batch} {
+				var id int
+				if err := stmt.QueryRowContext(in(name)).Scan(&id); err != nil {
+					t.Fatal(err)
+				}
+				if ids[name] != 0 && ids[name] != id {
+					t.Errorf("%s ran on connection %d, then %d", name, ids[name], id)
+				}
+				ids[name] = id
+			}
+		}
+		if len(ids) != 3 || ids[workload.OLTP] == ids[workload.Reporting] || ids[workload.Batch] == ids[workload.OLTP] {
+			t.Errorf("connections %v", ids)
+		}
+	})
+}
+
+func TestStatementIsPreparedOncePerConnectionAndReused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		stmt, err := r.db.PrepareContext(oltp, "ok")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			if _, err := stmt.ExecContext(oltp); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := r.server.Stats().Prepared; n != 1 {
+			t.Errorf("prepared %d times", n)
+		}
+		stmt.Close()
+		r.mustExec(oltp, "ok")
+		if s := r.server.Stats(); s.StmtsClosed != s.Prepared {
+			t.Errorf("after Close and the connection's next use: prepared %d, closed %d", s.Prepared, s.StmtsClosed)
+		}
+	})
+}
+
+func TestClosedStatementIsDeallocatedOnEveryConnectionAtItsNextUse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		stmt, err := r.db.PrepareContext(oltp, "sleep 10ms")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if _, err := stmt.ExecContext(oltp); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := r.server.Stats().Prepared; n != 8 {
+			t.Errorf("prepared on %d connections, want 8", n)
+		}
+		stmt.Close()
+		r.fill(workload.OLTP, 8)
+		if s := r.server.Stats(); s.StmtsClosed != 8 {
+			t.Errorf("closed %d of 8", s.StmtsClosed)
+		}
+	})
+}
+
+func TestSyntaxErrorComesOutOfPrepare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		if _, err := r.db.PrepareContext(oltp, "selekt"); err == nil {
+			t.Error("Prepare accepted it")
+		}
+		r.idle()
+	})
+}
+
+func TestStatementsOfATransactionAndOfTheHandleWorkTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		stmt, err := r.db.PrepareContext(oltp, "id")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		tx, err := r.db.BeginTx(reporting, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var viaStmt, direct int
+		if err := tx.Stmt(stmt).QueryRow().Scan(&viaStmt); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.QueryRow("id").Scan(&direct); err != nil {
+			t.Fatal(err)
+		}
+		if viaStmt != direct {
+			t.Errorf("tx.Stmt ran on connection %d, the transaction is on %d", viaStmt, direct)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// P05: the fake, like SQLite, has one cursor per prepared statement.
+func TestTwoLoopsOverOneTextDoNotDisturbEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		tx, err := r.db.BeginTx(oltp, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		one, _ := tx.Prepare("rows 3")
+		two, _ := tx.Prepare("rows 3")
+		outer, err := one.Query()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs := 0
+		for outer.Next() {
+			for _, stmt := range []*sql.Stmt{two, one} {
+				inner, err := stmt.Query()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for inner.Next() {
+					pairs++
+				}
+				inner.Close()
+			}
+		}
+		if pairs != 18 || outer.Err() != nil {
+			t.Errorf("%d of 18 pairs, %v", pairs, outer.Err())
+		}
+	})
+}
+
+// P06
+func TestStatementThatFailedIsPreparedAnew(t *testing.T) {
+	t.Parallel()
+	for _, spoil := range []string{"alter", "deallocate all", "discard all"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New(), size(workload.OLTP, 1))
+			stmt, err := r.db.PrepareContext(oltp, "ok")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stmt.ExecContext(oltp)
+			r.mustExec(oltp, spoil)
+			if _, err := stmt.ExecContext(oltp); err == nil {
+				t.Errorf("%s: the fake did not spoil it", spoil)
+			}
+			if _, err := stmt.ExecContext(oltp); err != nil {
+				t.Errorf("%s: not healed: %v", spoil, err)
+			}
+			stmt.Close()
+			again, err := r.db.PrepareContext(oltp, "ok")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			if _, err := again.ExecContext(oltp); err != nil {
+				t.Errorf("%s: closed and prepared again: %v", spoil, err)
+			}
+		})
+	}
+}
+
+// C34, and with it every driver that leaves plain queries to prepared statements.
+func TestSkippedQueryIsOneStatementAndLeavesNothingPrepared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		for range 10 {
+			var v int
+			if err := r.db.QueryRowContext(oltp, "skip; id").Scan(&v); err != nil {
+				t.Fatal(err)
+			}
+			r.mustExec(oltp, "skip")
+		}
+		s := r.server.Stats()
+		if s.Prepared != 20 || s.StmtsClosed != 20 {
+			t.Errorf("prepared %d, closed %d, want 20 each as plain", s.Prepared, s.StmtsClosed)
+		}
+		if got := r.stats(workload.OLTP).Acquired; got != 20 {
+			t.Errorf("%d acquires for 20 statements", got)
+		}
+	})
+}
+
+func TestCacheOfPreparedStatementsIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(fakedb.WithoutLog()), size(workload.OLTP, 1))
+		stmts := make([]*sql.Stmt, 2000)
+		for i := range stmts {
+			var err error
+			if stmts[i], err = r.db.PrepareContext(oltp, fmt.Sprintf("ok %d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := r.server.Stats(); s.Prepared-s.StmtsClosed > 512 {
+			t.Errorf("%d prepared at once on one connection", s.Prepared-s.StmtsClosed)
+		}
+		for _, stmt := range stmts {
+			if _, err := stmt.ExecContext(oltp); err != nil {
+				t.Fatal(err)
+			}
+			stmt.Close()
+		}
+		r.mustExec(oltp, "ok")
+		if s := r.server.Stats(); s.Prepared != s.StmtsClosed {
+			t.Errorf("%d left prepared", s.Prepared-s.StmtsClosed)
+		}
+	})
+}
+
+func TestStatementClosedWhileInUseEndsItsRowsInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		stmt, err := r.db.PrepareContext(oltp, "rows 5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := stmt.QueryContext(oltp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Next()
+		stmt.Close()
+		n := 1
+		for rows.Next() {
+			n++
+		}
+		if n != 5 || rows.Err() != nil {
+			t.Errorf("%d rows, %v", n, rows.Err())
+		}
+		r.mustExec(oltp, "ok")
+		if s := r.server.Stats(); s.Prepared != s.StmtsClosed {
+			t.Errorf("prepared %d, closed %d", s.Prepared, s.StmtsClosed)
+		}
+	})
+}
+
+// P03
+func TestResultKeptByItsCallerIsNotHeldUpByAnotherPool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		res, err := r.db.ExecContext(oltp, "ok")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() { r.db.ExecContext(reporting, "sleep 2s") })
+		}
+		synctest.Wait()
+		began := time.Now()
+		if _, err := res.RowsAffected(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("RowsAffected took %v", took)
+		}
+		all.Wait()
+	})
+}
+
+// P04
+func TestStatementCloseNeverWaitsForAReport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		ctx, stop := context.WithCancel(reporting)
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					r.db.ExecContext(ctx, "sleep 500ms")
+				}
+			})
+		}
+		for range 200 {
+			stmt, err := r.db.PrepareContext(oltp, "ok")
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * ms)
+			began := time.Now()
+			stmt.Close()
+			if took := time.Since(began); took != 0 {
+				t.Fatalf("Close took %v", took)
+			}
+		}
+		stop()
+		all.Wait()
+	})
+}
+
+func TestDeadConnectionFoundByAPreparedStatementIsReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		stmt, err := r.db.PrepareContext(oltp, "ok")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		r.fill(workload.OLTP, 6)
+		r.server.KillAll()
+		for range 6 {
+			if _, err := stmt.ExecContext(oltp); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Optional interfaces of a driver, switched off in turn: every entry point and every statement goes on working.
+func TestEveryShapeOfDriverWorks(t *testing.T) {
+	t.Parallel()
+	for _, shape := range fakedb.ConnShapes() {
+		for _, stmtShape := range fakedb.StmtShapes() {
+			t.Run(shape.String()+"/"+stmtShape.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := fakedb.New(fakedb.Without(fakedb.AllConn, fakedb.AllStmt), fakedb.With(shape, stmtShape))
+					r := setup(t, s)
+					plain := sql.OpenDB(fakedb.New(fakedb.Without(fakedb.AllConn, fakedb.AllStmt), fakedb.With(shape, stmtShape)).Connector())
+					defer plain.Close()
+					for range 2 {
+						for _, entry := range entryPoints {
+							want, got := entry.call(oltp, plain), entry.call(oltp, r.db)
+							if fmt.Sprint(want) != fmt.Sprint(got) {
+								t.Errorf("%s: plain %v, partitioned %v", entry.name, want, got)
+							}
+						}
+						for _, st := range statements {
+							want, got := st.run(oltp, plain, "args ?"), st.run(oltp, r.db, "args ?")
+							if fmt.Sprint(want) != fmt.Sprint(got) {
+								t.Errorf("%s: plain %v, partitioned %v", st.name, want, got)
+							}
+						}
+						for _, opts := range []*sql.TxOptions{nil, {ReadOnly: true}, {Isolation: sql.LevelSerializable}} {
+							want, got := begin(plain, opts), begin(r.db, opts)
+							if want != got {
+								t.Errorf("BeginTx(%+v): plain %v, partitioned %v", opts, want, got)
+							}
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func begin(db *sql.DB, opts *sql.TxOptions) string {
+	tx, err := db.BeginTx(oltp, opts)
+	if err != nil {
+		return err.Error()
+	}
+	var state string
+	err = tx.QueryRow("tx").Scan(&state)
+	return fmt.Sprint(state, err, tx.Commit())
+}
+
+// A driver that cannot both reset and validate loses the connection of a transaction whose context ended.
+func TestConnectionOfACancelledTransactionIsKeptAsInPlain(t *testing.T) {
+	t.Parallel()
+	for _, without := range []fakedb.Interfaces{0, fakedb.SessionResetter, fakedb.Validator} {
+		synctest.Test(t, func(t *testing.T) {
+			dials := func(open func(*fakedb.Server) *sql.DB) int {
+				s := fakedb.New(fakedb.Without(without))
+				db := open(s)
+				defer db.Close()
+				for range 3 {
+					ctx, cancel := context.WithCancel(oltp)
+					if _, err := db.BeginTx(ctx, nil); err != nil {
+						t.Fatal(err)
+					}
+					cancel()
+					synctest.Wait()
+				}
+				db.ExecContext(oltp, "ok")
+				return s.Stats().Dials
+			}
+			want := dials(func(s *fakedb.Server) *sql.DB { return sql.OpenDB(s.Connector()) })
+			got := dials(func(s *fakedb.Server) *sql.DB { return setup(t, s).db })
+			if want != got {
+				t.Errorf("without %v: plain dialled %d times, partitioned %d", without, want, got)
+			}
+		})
+	}
+}
+
+// P16
+func TestManyStatementsOnManyConnectionsCostLittleMoreThanPlain(t *testing.T) {
+	const statements, conns = 1000, 64
+	heap := func(open func(*fakedb.Server) *sql.DB) uint64 {
+		s := fakedb.New(fakedb.WithoutLog())
+		db := open(s)
+		defer db.Close()
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		held := make([]*sql.Stmt, statements)
+		for i := range held {
+			var err error
+			if held[i], err = db.PrepareContext(oltp, fmt.Sprintf("ok %d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all := make([]*sql.Conn, conns)
+		for i := range all {
+			all[i], _ = db.Conn(oltp)
+		}
+		for _, c := range all {
+			tx, err := c.BeginTx(oltp, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, stmt := range held {
+				if _, err := tx.Stmt(stmt).Exec(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tx.Commit()
+		}
+		for _, c := range all {
+			c.Close()
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		runtime.KeepAlive(held)
+		return after.HeapAlloc - before.HeapAlloc
+	}
+	plain := heap(func(s *fakedb.Server) *sql.DB {
+		db := sql.OpenDB(s.Connector())
+		db.SetMaxIdleConns(conns)
+		return db
+	})
+	ours := heap(func(s *fakedb.Server) *sql.DB { return setup(t, s, size(workload.OLTP, conns)).db })
+	t.Logf("heap of %d statements on %d connections: plain %d KiB, partitioned %d KiB", statements, conns, plain>>10, ours>>10)
+	if ours > 2*plain {
+		t.Errorf("partitioned takes %.1f × plain's memory", float64(ours)/float64(plain))
+	}
+}
