@@ -103,10 +103,7 @@ func (p *Physical) Release(bad bool) { p.lender.Returned(p.release() || bad) }
 func (p *Physical) release() (bad bool) {
 	p.current.drop()
 	bad = p.doom != nil || p.unfit || p.stmts.busy > 0
-	if p.validator != nil && !p.validator.IsValid() {
-		bad = true
-	}
-	return bad
+	return bad || p.validator != nil && !p.validator.IsValid()
 }
 
 // keepsAfterRollback is database/sql's rule: a driver that cannot both reset and validate a session loses the

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"container/list"
 	"context"
 	sqldriver "database/sql/driver"
 	"sync"
@@ -58,19 +59,18 @@ const maxPrepared = 512
 
 // prepared is a statement that is really prepared on a physical connection.
 type prepared struct {
-	text   *text // nil: for one virtual statement alone
-	stmt   sqldriver.Stmt
-	cached bool
-	busy   bool // in use by this checkout: neither shared nor evicted
-	used   uint64
+	text  *text // nil: for one virtual statement alone
+	stmt  sqldriver.Stmt
+	place *list.Element // in the cache; nil if it is not kept there
+	busy  bool          // in use by this checkout: neither shared nor evicted
 }
 
 // stmtCache is the prepared statements of one physical connection.
 type stmtCache struct {
 	texts   *Texts
 	entries map[*text]*prepared
+	recent  list.List // of *prepared, the one used last in front
 	busy    int
-	clock   uint64 // counts uses, to find the least recent
 	seen    uint64 // texts.closed at the last sweep
 }
 
@@ -78,7 +78,6 @@ type stmtCache struct {
 // text, one inside the other) one of its own.
 func (p *Physical) take(ctx context.Context, x *text) (*prepared, error) {
 	c := &p.stmts
-	c.clock++
 	e := c.entries[x]
 	if e == nil || e.busy {
 		stmt, err := p.prepare(ctx, x.query)
@@ -91,7 +90,10 @@ func (p *Physical) take(ctx context.Context, x *text) (*prepared, error) {
 		}
 		e = fresh
 	}
-	e.busy, e.used = true, c.clock
+	if e.place != nil {
+		c.recent.MoveToFront(e.place)
+	}
+	e.busy = true
 	c.busy++
 	return e, nil
 }
@@ -103,28 +105,26 @@ func (c *stmtCache) insert(e *prepared) {
 	if len(c.entries) >= maxPrepared && !c.evictOldest() {
 		return
 	}
-	e.cached = true
 	c.entries[e.text] = e
+	e.place = c.recent.PushFront(e)
 }
 
 func (c *stmtCache) evictOldest() bool {
-	var oldest *prepared
-	for _, e := range c.entries {
-		if !e.busy && (oldest == nil || e.used < oldest.used) {
-			oldest = e
+	for at := c.recent.Back(); at != nil; at = at.Prev() {
+		if e := at.Value.(*prepared); !e.busy {
+			c.evict(e)
+			return true
 		}
 	}
-	if oldest == nil {
-		return false
-	}
-	c.evict(oldest)
-	return true
+	return false
 }
 
 // evict closes a statement that is not in use. Its error says nothing of the statement that somebody waits for.
 func (c *stmtCache) evict(e *prepared) error {
-	if e.cached {
+	if e.place != nil {
+		c.recent.Remove(e.place)
 		delete(c.entries, e.text)
+		e.place = nil
 	}
 	return e.stmt.Close()
 }
@@ -134,7 +134,7 @@ func (c *stmtCache) evict(e *prepared) error {
 func (c *stmtCache) give(e *prepared, failed bool) {
 	e.busy = false
 	c.busy--
-	if failed || !e.cached || e.text.dead.Load() {
+	if failed || e.place == nil || e.text.dead.Load() {
 		c.evict(e)
 	}
 }
@@ -155,4 +155,7 @@ func (c *stmtCache) sweep() {
 }
 
 // forget drops all entries without a word to the server: their connection is about to be closed.
-func (c *stmtCache) forget() { c.entries = nil }
+func (c *stmtCache) forget() {
+	c.entries = nil
+	c.recent.Init()
+}

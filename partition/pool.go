@@ -80,7 +80,11 @@ func (p *Pool) DB() *sql.DB {
 	defer p.facadeMu.Unlock()
 	if p.facade == nil {
 		p.facade, _ = driver.Open(poolRouter{p}, p.registry.texts, int(p.limit.Load()))
-		registries.Store(p.facade, p.registry)
+		if p.registry.life.Err() != nil {
+			p.facade.Close()
+		} else {
+			registries.Store(p.facade, p.registry)
+		}
 	}
 	return p.facade
 }
@@ -136,6 +140,7 @@ func (p *Pool) closeFacade() {
 	db := p.facade
 	p.facadeMu.Unlock()
 	if db != nil {
+		registries.Delete(db)
 		db.Close()
 	}
 }

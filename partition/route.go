@@ -64,12 +64,12 @@ func (x poolRouter) Notice(n driver.Notice)   { x.p.registry.notice(n) }
 // pool forgets it.
 func (x poolRouter) Close() error {
 	p := x.p
-	p.facadeMu.Lock()
-	defer p.facadeMu.Unlock()
-	registries.Delete(p.facade)
 	if p.registry.life.Err() != nil {
 		return nil
 	}
+	p.facadeMu.Lock()
+	defer p.facadeMu.Unlock()
+	registries.Delete(p.facade)
 	p.facade = nil
 	return fmt.Errorf("partition: pool %q is not closed: it closes with the *sql.DB that Open returned", string(p.name))
 }

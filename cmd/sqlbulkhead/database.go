@@ -50,6 +50,9 @@ func (db *database) open(ctx context.Context) (err error) {
 	if err := checkDSN(db.driver, db.dsn); err != nil {
 		return err
 	}
+	if db.driver == "sqlite" && isShared(db.dsn) {
+		return errNotAFile
+	}
 	if db.admin, err = sql.Open(db.driver, db.dsn); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"time"
 )
 
 // demo plays logins beside slow reports, and prints what became of both.
@@ -52,10 +51,10 @@ func printHeading(w io.Writer, db *database, s settings) {
 	if db.dir != "" {
 		where = "in a temporary SQLite file"
 	}
-	fmt.Fprintf(w, "%d logins a second beside %d analysts with reports of %s, on %d connections\n"+
-		"%s: at first no reports, then one pool for all, then partitions\n"+
-		"of %d connections for logins and %d for reports.\n\n",
-		s.logins, s.analysts, short(s.report), s.connections, where, s.oltp(), s.reporting)
+	fmt.Fprintf(w, "%d logins a second beside %d analysts with reports of %s, on %d connections:\n"+
+		"at first no reports, then one pool for all, then partitions of %d connections\n"+
+		"for logins and %d for reports. Played %s.\n\n",
+		s.logins, s.analysts, short(s.report), s.connections, s.oltp(), s.reporting, where)
 }
 
 // stage is a handle and what is played on it.
@@ -130,7 +129,7 @@ func (st stage) perform(ctx context.Context, db *database, s settings, out scree
 
 func (a act) perform(ctx context.Context, t traffic, out screen) result {
 	var count tally
-	stop := out.watch(a.name, a.duration.Round(100*time.Millisecond), &count)
+	stop := out.watch(a.name, a.duration, &count)
 	play(ctx, t, a.scenario, &count)
 	stop()
 	return count.result(a.name)

@@ -56,15 +56,15 @@ func parseFlags(args []string, stdout io.Writer) (settings, error) {
 func (s *settings) flagSet() *flag.FlagSet {
 	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&s.driver, "driver", s.driver, "`name` of the driver: "+driverNames())
+	fs.StringVar(&s.driver, "driver", s.driver, "`name`: "+driverNames())
 	fs.StringVar(&s.dsn, "dsn", "", "data source `name` in the syntax of the driver. It is required but for sqlite,\n"+
 		"which without one uses a temporary file")
 	fs.Var(span{&s.duration, 100 * time.Millisecond, time.Hour}, "duration", "`time` that each of the two arrangements is played")
-	fs.Var(whole{&s.logins, 1, 10000}, "logins", "`number` of logins started per second, whatever became of those before")
+	fs.Var(whole{&s.logins, 1, 10000}, "logins", "`number` of logins that are started per second")
 	fs.Var(whole{&s.analysts, 0, 1000}, "analysts", "`number` of analysts, each running one report after the other")
 	fs.Var(span{&s.report, 10 * time.Millisecond, 30 * time.Second}, "report", "`time` that a report holds its connection")
 	fs.Var(whole{&s.connections, 2, 1000}, "connections", "`number` of connections, in both arrangements")
-	fs.Var(whole{&s.reporting, 1, 999}, "reporting", "`number` of those that the partitions give to reports; logins get the rest")
+	fs.Var(whole{&s.reporting, 1, 999}, "reporting", "`number` of those for reports, in the partitions")
 	return fs
 }
 

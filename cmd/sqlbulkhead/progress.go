@@ -62,6 +62,6 @@ func (s screen) show(name string, passed, total time.Duration, c counts) {
 	if s.live {
 		before, after = "\r", "\x1b[K"
 	}
-	fmt.Fprintf(s.out, "%s%-15s %2.0f/%.0fs  logins %d ok %d failed, reports %d ok %d rejected%s", before, name,
-		min(passed, total).Seconds(), total.Seconds(), c.loginsOK, c.loginsFailed, c.reportsOK, c.reportsRejected, after)
+	fmt.Fprintf(s.out, "%s%-15s %2d/%s  logins %d ok %d failed, reports %d ok %d rejected%s", before, name,
+		min(passed, total)/time.Second, short(total), c.loginsOK, c.loginsFailed, c.reportsOK, c.reportsRejected, after)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	sqldriver "database/sql/driver"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -51,4 +52,13 @@ func temporaryFile() (dir, dsn string, err error) {
 	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)"}
 	return dir, u.String(), nil
+}
+
+var errNotAFile = errors.New("flag --dsn must name a file of its own for sqlite: in memory and in a shared cache, connections wait for each other whatever the pool")
+
+// isShared reports whether the connections to dsn share their cache, and one
+// lock with it.
+func isShared(dsn string) bool {
+	dsn = strings.ToLower(dsn)
+	return strings.Contains(dsn, "mode=memory") || strings.Contains(dsn, "cache=shared")
 }

@@ -17,7 +17,7 @@ const requireVariable = "SQLBULKHEAD_REQUIRE_SERVERS"
 type family struct {
 	name     string // as people write it
 	variable string // holds the DSN of a server that is already there
-	advice   string // how to get one
+	debian   string // the package that brings one, "" if there is none
 	optional bool   // never required
 	find     func() (engine, bool)
 
@@ -35,19 +35,18 @@ var (
 	postgresFamily = &family{
 		name:     "PostgreSQL",
 		variable: "SQLBULKHEAD_POSTGRES_DSN",
-		advice:   "install the Debian package postgresql",
+		debian:   "postgresql",
 		find:     findPostgres,
 	}
 	mariadbFamily = &family{
 		name:     "MariaDB",
 		variable: "SQLBULKHEAD_MARIADB_DSN",
-		advice:   "install the Debian package mariadb-server",
+		debian:   "mariadb-server",
 		find:     findMariaDB,
 	}
 	mysqlFamily = &family{
 		name:     "MySQL",
 		variable: "SQLBULKHEAD_MYSQL_DSN",
-		advice:   "start one",
 		optional: true,
 		find:     func() (engine, bool) { return nil, false },
 	}
@@ -137,7 +136,11 @@ func (f *family) launch(tb testing.TB) (*Server, error) {
 
 func (f *family) missing(tb testing.TB) {
 	tb.Helper()
-	line := fmt.Sprintf("testserver: no %s here: %s or set %s", f.name, f.advice, f.variable)
+	advice := "set " + f.variable
+	if f.debian != "" {
+		advice = "install the Debian package " + f.debian + " or " + advice
+	}
+	line := fmt.Sprintf("testserver: no %s here: %s", f.name, advice)
 	if !f.optional && os.Getenv(requireVariable) == "1" {
 		tb.Fatal(line)
 	}

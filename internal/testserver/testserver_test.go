@@ -40,7 +40,7 @@ func verdictOf(f func(testing.TB)) *verdict {
 
 func absent(name string, optional bool) *family {
 	return &family{
-		name: name, variable: "SQLBULKHEAD_ABSENT_DSN", advice: "install it", optional: optional,
+		name: name, variable: "SQLBULKHEAD_ABSENT_DSN", debian: "nothing", optional: optional,
 		find: func() (engine, bool) { return nil, false },
 	}
 }
@@ -48,7 +48,7 @@ func absent(name string, optional bool) *family {
 func TestMissingServerSkipsWithAdvice(t *testing.T) {
 	t.Setenv(requireVariable, "")
 	v := verdictOf(func(tb testing.TB) { absent("Nothing", false).dsn(tb) })
-	want := "testserver: no Nothing here: install it or set SQLBULKHEAD_ABSENT_DSN"
+	want := "testserver: no Nothing here: install the Debian package nothing or set SQLBULKHEAD_ABSENT_DSN"
 	if v.skipped != want || v.failed != "" {
 		t.Errorf("got skip %q, failure %q, want the skip %q", v.skipped, v.failed, want)
 	}
