@@ -6,6 +6,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"strings"
 
@@ -111,6 +112,9 @@ func openServer(d sqldriver.Driver, dsn string) (*server, error) {
 	dc, ok := d.(sqldriver.DriverContext)
 	if !ok {
 		s.connector = dsnConnector{dsn, d}
+		if err := parseForPQ(d, dsn); err != nil {
+			return nil, badDSN(dsn, err)
+		}
 		return s, nil
 	}
 	c, err := dc.OpenConnector(dsn)
@@ -128,7 +132,7 @@ func openServer(d sqldriver.Driver, dsn string) (*server, error) {
 // parseLazy finds out whether pgx can parse its DSN, which it otherwise does only when it dials: a Connect whose
 // context has ended parses, and dials nothing.
 func parseLazy(c sqldriver.Connector) error {
-	if t := reflect.TypeOf(c.Driver()); t.Kind() != reflect.Pointer || !strings.HasPrefix(t.Elem().PkgPath(), "github.com/jackc/pgx/") {
+	if !strings.HasPrefix(packageOf(c.Driver()), "github.com/jackc/pgx/") {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -141,6 +145,60 @@ func parseLazy(c sqldriver.Connector) error {
 		return nil
 	}
 	return err
+}
+
+// packageOf is the path of the package that a driver's type is from.
+func packageOf(d sqldriver.Driver) string {
+	t := reflect.TypeOf(d)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath()
+}
+
+// parseForPQ finds out what lib/pq will not be able to parse, which it says only when it dials.
+func parseForPQ(d sqldriver.Driver, dsn string) error {
+	if packageOf(d) != "github.com/lib/pq" {
+		return nil
+	}
+	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+		_, err := url.Parse(dsn)
+		return err
+	}
+	return parseKeywords(dsn)
+}
+
+// parseKeywords checks the form keyword=value keyword='value with spaces'.
+func parseKeywords(dsn string) error {
+	for dsn = strings.TrimLeft(dsn, " \t\r\n"); dsn != ""; dsn = strings.TrimLeft(dsn, " \t\r\n") {
+		key, rest, ok := strings.Cut(dsn, "=")
+		if key = strings.TrimRight(key, " \t\r\n"); !ok || key == "" || strings.ContainsAny(key, " \t\r\n") {
+			return errors.New("a keyword is not followed by =")
+		}
+		rest, ok = skipValue(strings.TrimLeft(rest, " \t\r\n"))
+		if !ok {
+			return errors.New("a quoted value has no end")
+		}
+		dsn = rest
+	}
+	return nil
+}
+
+// skipValue returns what follows a value; it is false if the value's quote is never closed.
+func skipValue(text string) (rest string, ok bool) {
+	end, from := " \t\r\n", 0
+	if strings.HasPrefix(text, "'") {
+		end, from = "'", 1
+	}
+	for i := from; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case strings.IndexByte(end, text[i]) >= 0:
+			return text[i+1:], true
+		}
+	}
+	return "", end != "'"
 }
 
 // dsnConnector serves a driver that predates connectors.
