@@ -7,65 +7,64 @@ import (
 )
 
 // call is one statement on its way through the driver: its context, its limit, and how much of that is spent. A
-// query's call goes on in its rows; the time between two of their driver calls does not count.
+// query's call goes on in its rows, a transaction's until it ends.
 type call struct {
 	p      *Physical
 	caller context.Context
-	ctx    context.Context    // what the driver gets
-	cancel context.CancelFunc // releases ctx; nil where there is nothing to release
+	cancel context.CancelFunc // releases the driver's context; nil where there is nothing to release
 	limit  Limit
 	began  time.Duration // on the clock
 	at     time.Duration // when the driver call that runs began
-	spent  time.Duration // inside driver calls before that
+	spent  time.Duration // inside driver calls before that; kept only where the guard is exact
 	done   bool
 }
 
-// start begins the statement query under ctx.
-func (p *Physical) start(ctx context.Context, query string) (call, error) {
+// start begins the statement query under ctx, and returns the context for the driver.
+func (p *Physical) start(ctx context.Context, query string) (call, context.Context, error) {
 	if p.doom != nil {
-		return call{done: true}, p.doom
+		return call{done: true}, nil, p.doom
 	}
 	traits := p.traits(query)
 	k := call{p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: Now()}
 	k.at = k.began
-	var ok bool
-	if k.ctx, k.cancel, ok = p.current.take(ctx); !ok {
-		k.ctx, k.cancel = p.derive(ctx)
+	derived, cancel, ok := p.current.take(ctx)
+	if !ok {
+		derived, cancel = p.derive(ctx)
 	}
+	k.cancel = cancel
 	if k.limit.Statement > 0 {
-		p.guard.enter(k.at+k.limit.Statement+k.limit.Grace, p.ender(k.cancel))
+		p.guard.enter(k.at+k.limit.Statement+k.limit.Grace, p.ender(cancel))
 	}
-	return k, nil
+	return k, derived, nil
 }
 
-// resume begins a further driver call of the same statement. It has at least the grace, however much was spent: the
-// server may have sent long ago what this call fetches.
+// resume begins a further driver call of the same statement. Only the time inside driver calls is the statement's; a
+// consumer that is slow to ask for rows is not a slow statement, and the server may have sent long ago what this call
+// fetches. So it has at least the grace, however much was spent.
 func (k *call) resume() error {
 	if k.p.doom != nil {
 		return k.p.doom
 	}
-	if k.limit.Statement > 0 {
+	switch {
+	case k.limit.Statement == 0:
+	case k.limit.Grace > 0:
+		// The server counts for itself. The guard is for one that hangs, and need not be exact.
+		k.p.guard.enterLazily(k.began+k.limit.Statement, k.limit.Grace, k.p.ender(k.cancel))
+	default:
 		k.at = Now()
-		k.p.guard.enter(k.at+max(k.limit.Statement-k.spent, 0)+k.grace(), k.p.ender(k.cancel))
+		k.p.guard.enter(k.at+max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel))
 	}
 	return nil
 }
 
-// minGrace is what a further driver call of a statement has at least. Where the guard is exact (Grace is 0), a fetch
-// of rows that are there already must still be possible.
+// minGrace is what a further driver call has at least where the guard alone keeps the limit: rows that are there
+// already can still be fetched.
 const minGrace = 10 * time.Millisecond
-
-func (k *call) grace() time.Duration {
-	if k.limit.Grace == 0 && k.spent >= k.limit.Statement {
-		return minGrace
-	}
-	return k.limit.Grace
-}
 
 // pause ends a driver call and turns its error into the caller's. The statement goes on.
 func (k *call) pause(err error) error {
 	guarded := k.limit.Statement > 0 && k.p.guard.exit()
-	if k.limit.Statement > 0 {
+	if k.limit.Statement > 0 && k.limit.Grace == 0 {
 		k.spent += Now() - k.at
 	}
 	if err == nil && !guarded {

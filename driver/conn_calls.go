@@ -27,12 +27,12 @@ func (c *Conn) exec(ctx context.Context, query string, args []sqldriver.NamedVal
 	if c.skipped = !p.canExec(); c.skipped {
 		return nil, sqldriver.ErrSkip
 	}
-	k, err := p.start(ctx, query)
+	k, dctx, err := p.start(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	defer c.abandon(&k.done)
-	res, err := p.exec(k.ctx, query, args)
+	res, err := p.exec(dctx, query, args)
 	err = k.end(err)
 	c.skipped = err == sqldriver.ErrSkip
 	return res, err
@@ -56,12 +56,12 @@ func (c *Conn) query(ctx context.Context, query string, args []sqldriver.NamedVa
 	if c.skipped = !p.canQuery(); c.skipped {
 		return nil, sqldriver.ErrSkip
 	}
-	k, err := p.start(ctx, query)
+	k, dctx, err := p.start(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	defer c.abandon(&k.done)
-	r, err := p.query(k.ctx, query, args)
+	r, err := p.query(dctx, query, args)
 	if err != nil {
 		err = k.end(err)
 		c.skipped = err == sqldriver.ErrSkip
@@ -87,12 +87,12 @@ func (c *Conn) prepare(ctx context.Context, query string, once bool) (sqldriver.
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.start(ctx, query)
+	k, dctx, err := p.start(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	defer c.abandon(&k.done)
-	s, err := c.newStmt(k.ctx, query, once)
+	s, err := c.newStmt(dctx, query, once)
 	if err = k.end(err); err != nil {
 		return nil, err
 	}
@@ -115,12 +115,12 @@ func (c *Conn) begin(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.T
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.start(ctx, "BEGIN")
+	k, dctx, err := p.start(ctx, "BEGIN")
 	if err != nil {
 		return nil, err
 	}
 	defer c.abandon(&k.done)
-	t, err := p.begin(k.ctx, opts)
+	t, err := p.begin(dctx, opts)
 	if err != nil {
 		return nil, k.end(err)
 	}
@@ -143,12 +143,12 @@ func (c *Conn) ping(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k, err := p.start(ctx, "")
+	k, dctx, err := p.start(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer c.abandon(&k.done)
-	return k.end(p.ping(k.ctx))
+	return k.end(p.ping(dctx))
 }
 
 // again reports whether the call that ended with err is to be made once more, on another connection: it was the

@@ -24,7 +24,10 @@ func (c *lentContext) Value(key any) any {
 // there is nothing to release.
 func (p *Physical) derive(ctx context.Context) (derived context.Context, cancel context.CancelFunc) {
 	if ctx.Done() == nil {
-		return &lentContext{p.life, ctx}, nil
+		if p.lent == nil || !same(ctx, p.lent.caller) {
+			p.lent = &lentContext{p.life, ctx}
+		}
+		return p.lent, nil
 	}
 	return context.WithCancel(ctx)
 }

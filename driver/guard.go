@@ -17,17 +17,25 @@ import (
 // The end of a call and the firing of its guard race for one word, state, by compare-and-swap. It carries the number
 // of the call, so that a late timer can never end the call after the one it was set for.
 //
-// enter and exit belong to the goroutine that has the connection checked out; after exit reported a fired guard,
-// enter must not be called again (the connection is doomed).
+// enter, enterLazily and exit belong to the goroutine that has the connection checked out; after exit reported a fired
+// guard, no further call may enter (the connection is doomed).
 type guard struct {
 	state    atomic.Uint64      // number of the call <<1, plus running
-	deadline atomic.Int64       // of the call that runs; stored before state
+	deadline atomic.Int64       // of the call that runs, or unset; stored before state
+	until    atomic.Int64       // of a call that entered lazily: the deadline without its slack
+	slack    atomic.Int64       // likewise
 	cancel   context.CancelFunc // of the call that runs; written before state, read by who fired it
 
-	mu    sync.Mutex   // held to set timer and armed together
 	armed atomic.Int64 // when timer will fire; 0: it is not set
-	timer *time.Timer
+
+	mu       sync.Mutex // held to set timer and armed together, and guards what follows
+	timer    *time.Timer
+	seen     uint64 // state of the lazy call that a tick has seen first
+	seenTill time.Duration
 }
+
+// unset is the deadline of a call that entered lazily.
+const unset = 0
 
 const running = 1
 
@@ -43,14 +51,35 @@ func newGuard() *guard {
 
 // enter begins a call that cancel will end at deadline.
 func (g *guard) enter(deadline time.Duration, cancel context.CancelFunc) {
-	g.cancel = cancel
 	g.deadline.Store(int64(deadline))
-	g.state.Store((g.state.Load()>>1+1)<<1 | running)
+	g.begin(cancel)
 	// Either this load sees that the timer is not set (or too late), or the tick that is about to let it rest sees the
-	// state stored above and sets it anew.
+	// state that begin stored and sets it anew.
 	if armed := g.armed.Load(); armed == 0 || armed > int64(deadline) {
 		g.arm(deadline)
 	}
+}
+
+// enterLazily begins a call that cancel will end at until plus slack, or slack after the first tick that sees it,
+// whichever is later. It does not read the clock, which is what counts where rows are fetched by the million: while
+// calls go on there is a tick at least every slack, so the call has between one and two slacks.
+func (g *guard) enterLazily(until, slack time.Duration, cancel context.CancelFunc) {
+	if g.until.Load() != int64(until) {
+		g.until.Store(int64(until))
+	}
+	if g.slack.Load() != int64(slack) {
+		g.slack.Store(int64(slack))
+	}
+	g.deadline.Store(unset)
+	g.begin(cancel)
+	if g.armed.Load() == 0 {
+		g.arm(Now() + slack)
+	}
+}
+
+func (g *guard) begin(cancel context.CancelFunc) {
+	g.cancel = cancel
+	g.state.Store((g.state.Load()>>1+1)<<1 | running)
 }
 
 // exit ends the call that runs and reports whether its guard had fired.
@@ -63,6 +92,10 @@ func (g *guard) exit() (guarded bool) {
 func (g *guard) arm(at time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.armLocked(at)
+}
+
+func (g *guard) armLocked(at time.Duration) {
 	if armed := g.armed.Load(); armed == 0 || armed > int64(at) {
 		g.armed.Store(int64(at))
 		g.timer.Reset(at - Now())
@@ -70,23 +103,44 @@ func (g *guard) arm(at time.Duration) {
 }
 
 func (g *guard) tick() {
+	if cancel := g.expire(); cancel != nil {
+		cancel()
+	}
+}
+
+// expire ends the call that runs if its deadline has passed, and returns what the driver has to be told. Otherwise it
+// sets the timer for that deadline, or lets it rest if there is no call.
+func (g *guard) expire() context.CancelFunc {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.armed.Store(0)
-	g.mu.Unlock()
 	for {
 		s := g.state.Load()
 		if s == fired || s&running == 0 {
-			return
+			return nil
 		}
-		if at := time.Duration(g.deadline.Load()); at > Now() {
-			g.arm(at)
-			return
+		t := Now()
+		if at := g.deadlineLocked(s, t); at > t {
+			g.armLocked(at)
+			return nil
 		}
 		if g.state.CompareAndSwap(s, fired) {
-			g.cancel()
-			return
+			return g.cancel
 		}
 	}
+}
+
+// deadlineLocked is the deadline of call s. If another call has begun meanwhile it is that one's, or a mixture: then
+// the compare-and-swap on s fails, or the timer is set too early and looks again.
+func (g *guard) deadlineLocked(s uint64, t time.Duration) time.Duration {
+	if at := g.deadline.Load(); at != unset {
+		return time.Duration(at)
+	}
+	if g.seen != s {
+		g.seen = s
+		g.seenTill = max(time.Duration(g.until.Load()), t) + time.Duration(g.slack.Load())
+	}
+	return g.seenTill
 }
 
 // stop is for a connection that is closed.

@@ -21,6 +21,7 @@ type Physical struct {
 
 	life    context.Context // ends when the guard fires; for callers whose own context cannot end
 	endLife context.CancelFunc
+	lent    *lentContext // the last that was made; it never changes, so it serves the same caller again
 	current checkout
 
 	stmts   stmtCache

@@ -32,7 +32,7 @@ type rows struct {
 func newRows(c *Conn, k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
 	k.pause(nil)
 	k.done = true
-	return wrapRows(rows{c: c, k: *k, rows: r, stmt: stmt})
+	return wrapRows(&rows{c: c, k: *k, rows: r, stmt: stmt})
 }
 
 func (r *rows) Columns() []string { return r.rows.Columns() }

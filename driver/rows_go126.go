@@ -4,4 +4,4 @@ package driver
 
 import sqldriver "database/sql/driver"
 
-func wrapRows(r rows) sqldriver.Rows { return &r }
+func wrapRows(r *rows) sqldriver.Rows { return r }

@@ -8,15 +8,15 @@ var _ sqldriver.RowsColumnScanner = (*scanRows)(nil)
 
 // scanRows is rows of a driver that scans columns itself, which database/sql then leaves to it.
 type scanRows struct {
-	rows
+	*rows
 	scanner sqldriver.RowsColumnScanner
 }
 
-func wrapRows(r rows) sqldriver.Rows {
+func wrapRows(r *rows) sqldriver.Rows {
 	if scanner, ok := r.rows.(sqldriver.RowsColumnScanner); ok {
 		return &scanRows{r, scanner}
 	}
-	return &r
+	return r
 }
 
 func (r *scanRows) NextRow() error {

@@ -82,16 +82,16 @@ func (s *Stmt) exec(ctx context.Context, args []sqldriver.NamedValue) (sqldriver
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.start(ctx, s.query())
+	k, dctx, err := p.start(ctx, s.query())
 	if err != nil {
 		return nil, err
 	}
 	defer s.c.abandon(&k.done)
-	e, err := s.take(k.ctx, p)
+	e, err := s.take(dctx, p)
 	if err != nil {
 		return nil, k.end(err)
 	}
-	res, err := execStmt(k.ctx, e.stmt, args)
+	res, err := execStmt(dctx, e.stmt, args)
 	s.give(p, e, err)
 	return res, k.end(err)
 }
@@ -111,16 +111,16 @@ func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldr
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.start(ctx, s.query())
+	k, dctx, err := p.start(ctx, s.query())
 	if err != nil {
 		return nil, err
 	}
 	defer s.c.abandon(&k.done)
-	e, err := s.take(k.ctx, p)
+	e, err := s.take(dctx, p)
 	if err != nil {
 		return nil, k.end(err)
 	}
-	r, err := queryStmt(k.ctx, e.stmt, args)
+	r, err := queryStmt(dctx, e.stmt, args)
 	if err != nil {
 		s.give(p, e, err)
 		return nil, k.end(err)
@@ -168,12 +168,12 @@ func (s *Stmt) peek(p *Physical) (sqldriver.Stmt, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	k, err := p.start(ctx, s.query())
+	k, dctx, err := p.start(ctx, s.query())
 	if err != nil {
 		return nil, err
 	}
 	defer s.c.abandon(&k.done)
-	e, err := s.take(k.ctx, p)
+	e, err := s.take(dctx, p)
 	if err != nil {
 		return nil, k.end(err)
 	}
@@ -226,7 +226,7 @@ func (s *Stmt) Close() error {
 }
 
 func (s *Stmt) close(p *Physical, e *prepared) error {
-	k, err := p.start(context.Background(), "")
+	k, _, err := p.start(context.Background(), "")
 	if err != nil {
 		return nil // the connection is thrown away, and the statement with it
 	}

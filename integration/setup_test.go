@@ -33,6 +33,7 @@ type target struct {
 	session string // SQL: the number of the session, which changes with the connection
 	limit   string // SQL: the session's statement timeout as the server shows it
 	slow    string // SQL: a query of 5 seconds or more
+	slowSet string // SQL: the same without a result, where a driver wants that from Exec; "": slow
 	kill    string // SQL: ends the session of this number (a verb for fmt)
 }
 
@@ -44,6 +45,8 @@ var (
 		session: "SELECT CONNECTION_ID()",
 		limit:   "SELECT @@max_statement_time",
 		slow:    "SELECT count(*) FROM seq_1_to_50 WHERE SLEEP(0.1) = 0",
+		// (*Stmt).Exec of this driver never returns if a query that it runs fails after its columns were sent.
+		slowSet: "SET @n = (SELECT count(*) FROM seq_1_to_50 WHERE SLEEP(0.1) = 0)",
 		kill:    "KILL %d",
 	}
 	sqlite = target{

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,14 @@ var paths = map[string]func(ctx context.Context, db *sql.DB, slow string) error{
 		_, err = c.ExecContext(ctx, slow)
 		return err
 	},
+}
+
+// slowOn is the slow statement for a path.
+func (tg target) slowOn(path string) string {
+	if strings.HasSuffix(path, "Exec") && tg.slowSet != "" {
+		return tg.slowSet
+	}
+	return tg.slow
 }
 
 func allRows(rows *sql.Rows, err error) error {
@@ -111,7 +120,7 @@ func TestServersTimeoutReachesTheCallerOnEveryPathAsTheDriversError(t *testing.T
 		session := ask(t, oltp, r.db, tg.session)
 		for _, name := range slices.Sorted(keys(paths)) {
 			for _, ctx := range []context.Context{oltp, t.Context()} { // without and with a Done channel
-				err := paths[name](ctx, r.db, tg.slow)
+				err := paths[name](ctx, r.db, tg.slowOn(name))
 				exceeded(t, name, err, limit, true)
 				if !driversOwn(tg, err) {
 					t.Errorf("%s: the driver's error is not in %v", name, err)
@@ -145,7 +154,7 @@ func TestTighterLimitOfTheContextHoldsForItsCallAlone(t *testing.T) {
 		for _, name := range slices.Sorted(keys(paths)) {
 			for _, parent := range []context.Context{oltp, t.Context()} {
 				began := time.Now()
-				exceeded(t, name, paths[name](stmttimeout.With(parent, limit), r.db, tg.slow), limit, false)
+				exceeded(t, name, paths[name](stmttimeout.With(parent, limit), r.db, tg.slowOn(name)), limit, false)
 				between(t, name, time.Since(began), limit, limit)
 				r.exec(oltp, briefOn(tg)) // longer than limit
 			}

@@ -78,7 +78,7 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 			a.giveUp(m, CloseBad)
 			return nil, false, a.refuse(errDialTimeout)
 		}
-		a.pool.settle(m, true)
+		a.pool.settle(m)
 	}
 	if m, err = a.dial(m); err != nil {
 		return nil, false, a.refuse(err)
@@ -105,7 +105,7 @@ func (a *acquire) deadline() time.Duration {
 
 // giveUp throws away a connection that was just lent.
 func (a *acquire) giveUp(m *member, reason CloseReason) {
-	a.pool.settle(m, true)
+	a.pool.settle(m)
 	go m.discard(reason)
 }
 
@@ -151,10 +151,9 @@ func (a *acquire) explain(cause error, waited time.Duration) error {
 
 // describe fills in how the pool is.
 func (p *Pool) describe(e *AcquireError) {
-	s := p.gate.Stats()
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	s, hold := p.gate.StatsLocked(), p.holds.expected(driver.Now())
 	e.MaxOpenConns, e.InUse, e.Waiting, e.MaxWaiting = s.Limit, s.InUse, s.Waiting, s.MaxWaiting
-	p.mu.Lock()
-	hold := p.holds.expected(driver.Now())
-	p.mu.Unlock()
 	e.retryAfter = hold * time.Duration(s.Waiting+1) / time.Duration(max(s.Limit, 1))
 }

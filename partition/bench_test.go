@@ -10,22 +10,35 @@ import (
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
 // Each benchmark runs on a driver that does nothing, as plain database/sql and as partitioned, so that the difference
-// is what the partition costs: tag, gate, statement timeout and guard all on. The third twin is what a caller would
-// write by hand for one of them, context.WithTimeout. `make bench` prints the differences.
+// is what the partition costs: tag, gate, statement timeout and guard all on. "partitioned" is what a server gets that
+// keeps the statement timeout itself (PostgreSQL, MariaDB), with the guard behind it; "guard-alone" is every other one,
+// where the guard has to be exact. "plain-withtimeout" is what a caller would write by hand for one of the timeouts.
+// `make bench` prints the differences.
 
 func plainNull() *sql.DB { return sql.OpenDB(fakedb.Null()) }
 
 func partitionedNull(b testing.TB, opts ...partition.Option) *sql.DB {
-	db, err := partition.OpenDB(fakedb.Null(), append([]partition.Option{partition.WithLogger(quiet)}, opts...)...)
+	opts = append([]partition.Option{partition.WithLogger(quiet), asPostgres}, opts...)
+	db, err := partition.OpenDB(fakedb.Null(), opts...)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
 	return db
+}
+
+// both runs the twins of a benchmark.
+func both(b *testing.B, ctx context.Context, run func(*testing.B, *sql.DB, context.Context)) {
+	b.Run("plain", func(b *testing.B) { run(b, plainNull(), ctx) })
+	b.Run("partitioned", func(b *testing.B) { run(b, partitionedNull(b), ctx) })
+	b.Run("guard-alone", func(b *testing.B) {
+		run(b, partitionedNull(b, partition.WithDialect(stmttimeout.ClientOnly())), ctx)
+	})
 }
 
 func tagged(ctx context.Context) context.Context { return workload.With(ctx, workload.OLTP) }
@@ -41,16 +54,14 @@ func exec(b *testing.B, db *sql.DB, ctx context.Context) {
 
 func BenchmarkExec(b *testing.B) {
 	ctx := tagged(context.Background())
-	b.Run("plain", func(b *testing.B) { exec(b, plainNull(), ctx) })
-	b.Run("partitioned", func(b *testing.B) { exec(b, partitionedNull(b), ctx) })
+	both(b, ctx, exec)
 }
 
 // BenchmarkExecCancellable is the same under the context of a request, which can end.
 func BenchmarkExecCancellable(b *testing.B) {
 	ctx, cancel := context.WithCancel(tagged(context.Background()))
 	defer cancel()
-	b.Run("plain", func(b *testing.B) { exec(b, plainNull(), ctx) })
-	b.Run("partitioned", func(b *testing.B) { exec(b, partitionedNull(b), ctx) })
+	both(b, ctx, exec)
 	b.Run("plain-withtimeout", func(b *testing.B) {
 		db := plainNull()
 		b.ReportAllocs()
@@ -76,15 +87,13 @@ func queryRow(b *testing.B, db *sql.DB, ctx context.Context) {
 
 func BenchmarkQueryRow(b *testing.B) {
 	ctx := tagged(context.Background())
-	b.Run("plain", func(b *testing.B) { queryRow(b, plainNull(), ctx) })
-	b.Run("partitioned", func(b *testing.B) { queryRow(b, partitionedNull(b), ctx) })
+	both(b, ctx, queryRow)
 }
 
 func BenchmarkQueryRowCancellable(b *testing.B) {
 	ctx, cancel := context.WithCancel(tagged(context.Background()))
 	defer cancel()
-	b.Run("plain", func(b *testing.B) { queryRow(b, plainNull(), ctx) })
-	b.Run("partitioned", func(b *testing.B) { queryRow(b, partitionedNull(b), ctx) })
+	both(b, ctx, queryRow)
 }
 
 func prepared(b *testing.B, db *sql.DB, ctx context.Context) {
@@ -103,8 +112,7 @@ func prepared(b *testing.B, db *sql.DB, ctx context.Context) {
 
 func BenchmarkStmtExec(b *testing.B) {
 	ctx := tagged(context.Background())
-	b.Run("plain", func(b *testing.B) { prepared(b, plainNull(), ctx) })
-	b.Run("partitioned", func(b *testing.B) { prepared(b, partitionedNull(b), ctx) })
+	both(b, ctx, prepared)
 }
 
 func transaction(b *testing.B, db *sql.DB, ctx context.Context) {
@@ -123,22 +131,20 @@ func transaction(b *testing.B, db *sql.DB, ctx context.Context) {
 
 func BenchmarkTx(b *testing.B) {
 	ctx := tagged(context.Background())
-	b.Run("plain", func(b *testing.B) { transaction(b, plainNull(), ctx) })
-	b.Run("partitioned", func(b *testing.B) { transaction(b, partitionedNull(b), ctx) })
+	both(b, ctx, transaction)
 }
 
 // BenchmarkAlternating changes the workload from call to call, the worst case for the cache of virtual connections.
 func BenchmarkAlternating(b *testing.B) {
 	one, two := tagged(context.Background()), workload.With(context.Background(), workload.Reporting)
-	run := func(b *testing.B, db *sql.DB) {
+	run := func(b *testing.B, db *sql.DB, _ context.Context) {
 		b.ReportAllocs()
 		for b.Loop() {
 			db.ExecContext(one, "SELECT 1")
 			db.ExecContext(two, "SELECT 1")
 		}
 	}
-	b.Run("plain", func(b *testing.B) { run(b, plainNull()) })
-	b.Run("partitioned", func(b *testing.B) { run(b, partitionedNull(b)) })
+	both(b, context.Background(), run)
 }
 
 func BenchmarkRejectionWhenFull(b *testing.B) {

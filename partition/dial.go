@@ -87,9 +87,7 @@ func (d *dialing) land() {
 	}
 	if reason := d.pool.park(d.m); reason != "" {
 		d.m.discard(reason)
-		return
 	}
-	d.pool.gate.Release()
 }
 
 func (d *dialing) failure() any {

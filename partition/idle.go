@@ -12,9 +12,9 @@ import (
 // tryLend takes a permit and an idle connection, or nothing. It looks for the connection first, so that a permit is
 // never taken, and somebody else turned away, for nothing.
 func (p *Pool) tryLend() *member {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle) == 0 || !p.gate.TryAcquire() {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	if len(p.idle) == 0 || !p.gate.TryAcquireLocked() {
 		return nil
 	}
 	return p.lendLocked()
@@ -22,8 +22,8 @@ func (p *Pool) tryLend() *member {
 
 // lend takes an idle connection for a caller that has its permit, or returns nil.
 func (p *Pool) lend() *member {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.gate.Lock()
+	defer p.gate.Unlock()
 	if len(p.idle) == 0 {
 		return nil
 	}
@@ -43,8 +43,8 @@ func (p *Pool) lendLocked() *member {
 
 // hold begins the borrowing of a connection that was just dialed.
 func (p *Pool) hold(m *member) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.gate.Lock()
+	defer p.gate.Unlock()
 	p.holdLocked(m, driver.Now())
 }
 
@@ -53,25 +53,41 @@ func (p *Pool) holdLocked(m *member, t time.Duration) {
 	p.holds.begin(t)
 }
 
-// settle ends a borrowing and puts the connection back, unless it is unfit. It returns how long it was held, and why
-// the connection must be closed instead.
-func (p *Pool) settle(m *member, bad bool) (held time.Duration, reason CloseReason) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t := driver.Now()
-	held = t - m.since
-	p.holds.end(m.since, held)
-	if bad {
-		return held, CloseBad
-	}
-	return held, p.keepLocked(m, t)
+// settle ends the borrowing of a connection that will be closed. Its permit stays.
+func (p *Pool) settle(m *member) (held time.Duration) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	held, _ = p.settleLocked(m)
+	return held
 }
 
-// park puts a connection on the idle list that nobody has borrowed yet, or says why not.
-func (p *Pool) park(m *member) CloseReason {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.keepLocked(m, driver.Now())
+func (p *Pool) settleLocked(m *member) (held, t time.Duration) {
+	t = driver.Now()
+	held = t - m.since
+	p.holds.end(m.since, held)
+	return held, t
+}
+
+// takeBack ends the borrowing of a sound connection: it goes back on the list, and its permit to the gate. If there is
+// a reason not to keep it, both stay with the caller.
+func (p *Pool) takeBack(m *member) (held time.Duration, reason CloseReason) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	held, t := p.settleLocked(m)
+	if reason = p.keepLocked(m, t); reason == "" {
+		p.gate.ReleaseLocked()
+	}
+	return held, reason
+}
+
+// park does the same with a connection that nobody has borrowed yet.
+func (p *Pool) park(m *member) (reason CloseReason) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	if reason = p.keepLocked(m, driver.Now()); reason == "" {
+		p.gate.ReleaseLocked()
+	}
+	return reason
 }
 
 func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
@@ -94,12 +110,12 @@ func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
 // trim closes idle connections past the size of the pool. They have no permit: there are more of them than there are
 // permits now.
 func (p *Pool) trim() {
-	p.mu.Lock()
-	keep := max(min(p.maxIdle(), int(p.limit.Load())-p.gate.Stats().InUse), 0)
+	p.gate.Lock()
+	keep := max(min(p.maxIdle(), int(p.limit.Load())-p.gate.InUseLocked()), 0)
 	surplus := max(len(p.idle)-keep, 0)
 	closing := slices.Clone(p.idle[:surplus])
 	p.idle = slices.Delete(p.idle, 0, surplus)
-	p.mu.Unlock()
+	p.gate.Unlock()
 	for _, m := range closing {
 		go m.shut(CloseSurplus)
 	}
@@ -122,15 +138,15 @@ func (p *Pool) watchLocked(at, t time.Duration) {
 // reap closes idle connections that have expired. Each has a permit while it is closed, so that nobody who holds one
 // finds the cap used up by a connection on its way out; where none is free, they are in use, and a checkout looks.
 func (p *Pool) reap() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.gate.Lock()
+	defer p.gate.Unlock()
 	if p.closed {
 		return
 	}
 	t, next := driver.Now(), never
 	p.idle = slices.DeleteFunc(p.idle, func(m *member) bool {
 		at := m.expiresAt()
-		if at > t || !p.gate.Reserve() {
+		if at > t || !p.gate.ReserveLocked() {
 			next = min(next, at)
 			return false
 		}

@@ -134,19 +134,23 @@ func (m *member) Restore(ctx context.Context) error {
 
 // Returned implements driver.Lender.
 func (m *member) Returned(bad bool) {
-	p := m.pool
-	held, reason := p.settle(m, bad)
+	if bad {
+		m.Discarded()
+		return
+	}
+	held, reason := m.pool.takeBack(m)
 	if reason != "" {
 		go m.retire(held, reason)
 		return
 	}
-	p.registry.observers.released(ReleaseEvent{p.name, held})
-	p.gate.Release()
+	if o := &m.pool.registry.observers; len(o.release) > 0 {
+		o.released(ReleaseEvent{m.pool.name, held})
+	}
 }
 
 // Discarded implements driver.Lender.
 func (m *member) Discarded() {
-	held, _ := m.pool.settle(m, true)
+	held := m.pool.settle(m)
 	go m.retire(held, CloseBad)
 }
 
@@ -188,7 +192,7 @@ func (m *member) closePhysical() (err error) {
 // counts against the same acquire timeout.
 func (m *member) Replace(ctx context.Context) (*driver.Physical, error) {
 	p := m.pool
-	held, _ := p.settle(m, true)
+	held := p.settle(m)
 	p.registry.observers.released(ReleaseEvent{p.name, held})
 	a := &acquire{pool: p, ctx: ctx, began: driver.Now() - (m.since - m.began), budget: p.budget()}
 	fresh, err := a.dial(m)

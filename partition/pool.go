@@ -27,8 +27,7 @@ type Pool struct {
 	gate     *gate.Gate
 	limit    atomic.Int64 // MaxOpenConns now
 
-	// mu guards the fields below. The gate's lock may be taken under it, no other, and nothing blocks while it is held.
-	mu     sync.Mutex
+	// The gate's lock guards the fields below as well: see gate.Lock.
 	idle   []*member // oldest first; the youngest is lent first
 	closed bool
 	reaper *time.Timer   // nil until it was first set
@@ -118,14 +117,14 @@ func (p *Pool) Resume() { p.gate.Resume() }
 // close turns away waiters, closes idle connections, and lets those in use be closed as they come back.
 func (p *Pool) close() {
 	p.gate.Close()
-	p.mu.Lock()
+	p.gate.Lock()
 	p.closed = true
 	idle := p.idle
 	p.idle = nil
 	if p.reaper != nil {
 		p.reaper.Stop()
 	}
-	p.mu.Unlock()
+	p.gate.Unlock()
 
 	var all sync.WaitGroup
 	for _, m := range idle {

@@ -47,7 +47,9 @@ type Stats struct {
 
 // Stats returns a snapshot.
 func (p *Pool) Stats() Stats {
-	g, c := p.gate.Stats(), &p.counters
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	g, c := p.gate.StatsLocked(), &p.counters
 	s := Stats{
 		Workload:     p.name,
 		MaxOpenConns: g.Limit, InUse: g.InUse, PeakInUse: g.PeakInUse,
@@ -61,8 +63,6 @@ func (p *Pool) Stats() Stats {
 	if e := p.enforcement.Load(); e != nil {
 		s.Enforcement = string(*e)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	s.Idle, s.Held, s.HoldTime, s.HoldMean = len(p.idle), p.holds.ended, p.holds.total, p.holds.mean
 	return s
 }
@@ -92,7 +92,7 @@ func (c *counters) refused(err error) {
 	}
 }
 
-// holds is how long connections are held. Its pool's mu guards it.
+// holds is how long connections are held. Its pool's lock guards it.
 type holds struct {
 	ended uint64
 	total time.Duration

@@ -23,8 +23,9 @@ var (
 
 // Gate holds the permits of one pool. Use New.
 type Gate struct {
-	// mu guards every field below. It is a leaf: no other lock is taken, nothing is called and nothing blocks while
-	// it is held. (A waiter's channel has room for the one answer that it will ever get.)
+	// mu guards every field below, and what the owner of the gate puts under it with Lock. It is a leaf: no other lock
+	// is taken, nothing is called and nothing blocks while it is held. (A waiter's channel has room for the one answer
+	// that it will ever get.)
 	mu sync.Mutex
 
 	limit      int // permits; inUse may exceed it for a while after it shrank
@@ -60,10 +61,23 @@ func New(limit, maxWaiting int) *Gate {
 	return g
 }
 
+// Lock locks the gate, for an owner that keeps what belongs to the permits (its idle connections) under the same lock:
+// then a permit and a connection are taken, and given back, in one step. Only the methods that end in Locked may be
+// called until Unlock.
+func (g *Gate) Lock() { g.mu.Lock() }
+
+// Unlock ends Lock.
+func (g *Gate) Unlock() { g.mu.Unlock() }
+
 // TryAcquire takes a permit if one is free. It never takes one past a waiter: while somebody waits, none is free.
 func (g *Gate) TryAcquire() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.TryAcquireLocked()
+}
+
+// TryAcquireLocked is TryAcquire under Lock.
+func (g *Gate) TryAcquireLocked() bool {
 	if g.paused || !g.takeLocked() {
 		return false
 	}
@@ -71,12 +85,9 @@ func (g *Gate) TryAcquire() bool {
 	return true
 }
 
-// Reserve is TryAcquire for the pool's own upkeep: it works while the gate is paused and is not counted as acquired.
-func (g *Gate) Reserve() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.takeLocked()
-}
+// ReserveLocked is TryAcquireLocked for the owner's own upkeep: it works while the gate is paused and is not counted as
+// acquired.
+func (g *Gate) ReserveLocked() bool { return g.takeLocked() }
 
 func (g *Gate) takeLocked() bool {
 	if g.closed || g.inUse >= g.limit || g.queue.len > 0 {
@@ -162,6 +173,11 @@ func (g *Gate) leave(w *waiter, reason error) error {
 func (g *Gate) Release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.ReleaseLocked()
+}
+
+// ReleaseLocked is Release under Lock.
+func (g *Gate) ReleaseLocked() {
 	if g.inUse <= 0 {
 		panic("bug: gate: more permits released than taken")
 	}
@@ -225,10 +241,18 @@ func (g *Gate) dismissLocked(reason error) {
 	}
 }
 
+// InUseLocked is the number of permits that are out.
+func (g *Gate) InUseLocked() int { return g.inUse }
+
 // Stats returns a snapshot.
 func (g *Gate) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.StatsLocked()
+}
+
+// StatsLocked is Stats under Lock.
+func (g *Gate) StatsLocked() Stats {
 	s := Stats{
 		Limit: g.limit, MaxWaiting: g.maxWaiting,
 		InUse: g.inUse, PeakInUse: g.peakInUse, Waiting: g.queue.len,

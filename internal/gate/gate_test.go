@@ -14,6 +14,12 @@ import (
 
 const long = time.Hour
 
+func (g *Gate) reserve() bool {
+	g.Lock()
+	defer g.Unlock()
+	return g.ReserveLocked()
+}
+
 func TestPermitsAreNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	g := New(3, 0)
@@ -90,7 +96,7 @@ func TestFreePermitIsNeverTakenPastAWaiter(t *testing.T) {
 		go func() { served = g.Acquire(t.Context(), long) == nil }()
 		synctest.Wait()
 		g.Release()
-		if g.TryAcquire() || g.Reserve() {
+		if g.TryAcquire() || g.reserve() {
 			t.Fatal("a newcomer overtook the waiter")
 		}
 		synctest.Wait()
@@ -225,7 +231,7 @@ func TestPauseTurnsAwayNewcomersAndWaiters(t *testing.T) {
 		if err := g.Acquire(t.Context(), long); err != ErrPaused || g.TryAcquire() {
 			t.Fatalf("a newcomer got %v", err)
 		}
-		if !g.Reserve() {
+		if !g.reserve() {
 			t.Fatal("upkeep must go on while paused")
 		}
 		g.Release()
@@ -249,7 +255,7 @@ func TestCloseWakesTheWaiters(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		g.Release()
-		if err := g.Acquire(t.Context(), long); err != ErrClosed || g.TryAcquire() || g.Reserve() {
+		if err := g.Acquire(t.Context(), long); err != ErrClosed || g.TryAcquire() || g.reserve() {
 			t.Fatalf("after Close: %v", err)
 		}
 	})

@@ -1,0 +1,98 @@
+package integration
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// C33
+func TestPrivateMemoryOfSQLiteIsRefusedWhereItWouldSplit(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{":memory:", "", "file::memory:", "file:x?mode=memory"} {
+		_, err := partition.Open("sqlite", dsn)
+		if err == nil || !strings.Contains(err.Error(), "cache=shared") {
+			t.Errorf("%q: %v, want an error that says what to write instead", dsn, err)
+		}
+	}
+}
+
+// C33
+func TestWhatOnePoolOfSQLiteWritesEveryPoolReads(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"file:c33?mode=memory&cache=shared&_pragma=busy_timeout(5000)",
+		filepath.Join(t.TempDir(), "c33") + "?_pragma=busy_timeout(5000)",
+	} {
+		r := setupOn(t, sqlite, dsn)
+		_, giveBack := r.take(oltp, 1) // the shared memory lives while a connection does
+		r.exec(oltp, "CREATE TABLE t (n int)")
+		r.exec(oltp, "INSERT INTO t VALUES (7)")
+		for _, name := range standard {
+			if got := ask(t, in(name), r.db, "SELECT n FROM t"); got != "7" {
+				t.Errorf("%s: pool %s reads %s", dsn, name, got)
+			}
+		}
+		giveBack()
+	}
+}
+
+// C33: one connection is one database.
+func TestPrivateMemoryOfSQLiteServesOnePoolOfOne(t *testing.T) {
+	t.Parallel()
+	r := setupOn(t, sqlite, ":memory:", pool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 1}),
+		partition.WithoutPool(workload.Reporting), partition.WithoutPool(workload.Batch), partition.WithoutPool(workload.Admin))
+	r.exec(oltp, "CREATE TABLE t (n int)")
+	r.exec(oltp, "INSERT INTO t VALUES (7)")
+	if got := ask(t, oltp, r.db, "SELECT n FROM t"); got != "7" {
+		t.Errorf("read %s", got)
+	}
+}
+
+// P05: two uses of one text at a time are two statements, or one would take the other's rows.
+func TestNestedLoopsOverOneTextSeeAllRowsOfBoth(t *testing.T) {
+	t.Parallel()
+	r := setup(t, sqlite)
+	table := r.table("n int")
+	r.exec(oltp, "INSERT INTO "+table+" VALUES (1), (2), (3), (4)")
+	for _, tw := range r.twins() {
+		inTx(t, oltp, tw.db, func(tx *sql.Tx) { nestedLoops(t, tw.name, tx, "SELECT n FROM "+table) })
+	}
+}
+
+func nestedLoops(t *testing.T, name string, tx *sql.Tx, query string) {
+	t.Helper()
+	outer, err := tx.PrepareContext(oltp, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := tx.PrepareContext(oltp, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := outer.QueryContext(oltp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	outerRows, innerRows := 0, 0
+	for rows.Next() {
+		outerRows++
+		more, err := inner.QueryContext(oltp)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		n, err := drain(more)
+		if err != nil {
+			t.Fatal(err)
+		}
+		innerRows += n
+	}
+	if err := rows.Err(); err != nil || outerRows != 4 || innerRows != 16 {
+		t.Errorf("%s: %d rows outside and %d inside, %v; want 4 and 16", name, outerRows, innerRows, err)
+	}
+}
