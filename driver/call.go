@@ -33,7 +33,7 @@ func (p *Physical) start(ctx context.Context, query string) (call, context.Conte
 	}
 	k.cancel = cancel
 	if k.limit.Statement > 0 {
-		p.guard.enter(k.at+k.limit.Statement+k.limit.Grace, p.ender(cancel))
+		p.guard.enter(k.at+k.limit.Statement+k.limit.Grace, k.limit.Grace, p.ender(cancel))
 	}
 	return k, derived, nil
 }
@@ -52,7 +52,7 @@ func (k *call) resume() error {
 		k.p.guard.enterLazily(k.began+k.limit.Statement, k.limit.Grace, k.p.ender(k.cancel))
 	default:
 		k.at = Now()
-		k.p.guard.enter(k.at+max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel))
+		k.p.guard.enter(k.at+max(k.limit.Statement-k.spent, minGrace), 0, k.p.ender(k.cancel))
 	}
 	return nil
 }

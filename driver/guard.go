@@ -23,7 +23,7 @@ type guard struct {
 	state    atomic.Uint64      // number of the call <<1, plus running
 	deadline atomic.Int64       // of the call that runs, or unset; stored before state
 	until    atomic.Int64       // of a call that entered lazily: the deadline without its slack
-	slack    atomic.Int64       // likewise
+	slack    atomic.Int64       // of the last call that had one
 	cancel   context.CancelFunc // of the call that runs; written before state, read by who fired it
 
 	armed atomic.Int64 // when timer will fire; 0: it is not set
@@ -49,31 +49,43 @@ func newGuard() *guard {
 	return g
 }
 
-// enter begins a call that cancel will end at deadline.
-func (g *guard) enter(deadline time.Duration, cancel context.CancelFunc) {
+// enter begins a call that cancel will end at deadline, or rather its first driver call: further ones may enter lazily.
+// slack is how much of the time to deadline is slack.
+func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc) {
+	g.keepSlack(slack)
 	g.deadline.Store(int64(deadline))
 	g.begin(cancel)
-	// Either this load sees that the timer is not set (or too late), or the tick that is about to let it rest sees the
-	// state that begin stored and sets it anew.
-	if armed := g.armed.Load(); armed == 0 || armed > int64(deadline) {
-		g.arm(deadline)
-	}
+	g.wakeBy(deadline - slack)
 }
 
-// enterLazily begins a call that cancel will end at until plus slack, or slack after the first tick that sees it,
-// whichever is later. It does not read the clock, which is what counts where rows are fetched by the million: while
-// calls go on there is a tick at least every slack, so the call has between one and two slacks.
+// enterLazily begins a driver call that cancel will end at until plus slack or, if a tick first sees it later than
+// until, slack after that tick. It does not read the clock, which is what counts where rows are fetched by the million.
+// A call that hangs is so ended at until plus slack, since there is a tick at until; one that begins to hang later, when
+// its consumer has taken its time, at most two slacks after it began.
 func (g *guard) enterLazily(until, slack time.Duration, cancel context.CancelFunc) {
 	if g.until.Load() != int64(until) {
 		g.until.Store(int64(until))
 	}
-	if g.slack.Load() != int64(slack) {
-		g.slack.Store(int64(slack))
-	}
+	g.keepSlack(slack)
 	g.deadline.Store(unset)
 	g.begin(cancel)
 	if g.armed.Load() == 0 {
 		g.arm(Now() + slack)
+	}
+}
+
+// keepSlack remembers the slack of calls that have one. A call that has none is only looked at once too often for it.
+func (g *guard) keepSlack(slack time.Duration) {
+	if slack > 0 && g.slack.Load() != int64(slack) {
+		g.slack.Store(int64(slack))
+	}
+}
+
+// wakeBy sees to it that a tick comes no later than at. Either its load sees that the timer is not set (or too late),
+// or the tick that is about to let it rest sees the state that begin stored and sets it anew.
+func (g *guard) wakeBy(at time.Duration) {
+	if armed := g.armed.Load(); armed == 0 || armed > int64(at) {
+		g.arm(at)
 	}
 }
 
@@ -121,6 +133,10 @@ func (g *guard) expire() context.CancelFunc {
 		}
 		t := Now()
 		if at := g.deadlineLocked(s, t); at > t {
+			// A first look slack before the end, for a lazy call that may follow in this one's place.
+			if early := at - time.Duration(g.slack.Load()); early > t {
+				at = early
+			}
 			g.armLocked(at)
 			return nil
 		}

@@ -48,7 +48,7 @@ func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 	}
 	derived, cancel := p.derive(ctx)
 	p.current = checkout{ctx, derived, cancel}
-	p.guard.enter(deadline, p.ender(cancel))
+	p.guard.enter(deadline, 0, p.ender(cancel))
 	err := p.reset(derived)
 	if p.guard.exit() {
 		err = ErrHung

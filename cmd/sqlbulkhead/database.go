@@ -127,8 +127,8 @@ type store struct {
 func (db *database) store(handle *sql.DB, report time.Duration) store {
 	return store{
 		db:        handle,
-		login:     fmt.Sprintf(db.family.login, db.table),
-		report:    strings.ReplaceAll(db.family.report, "%[1]s", db.table),
+		login:     strings.ReplaceAll(db.family.login, "{table}", db.table),
+		report:    strings.ReplaceAll(db.family.report, "{table}", db.table),
 		arguments: db.family.arguments(report),
 	}
 }

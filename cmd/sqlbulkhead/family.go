@@ -9,11 +9,12 @@ import (
 	_ "github.com/lib/pq"
 )
 
-// family is what differs from one kind of server to another.
+// family is what differs from one kind of server to another. {table} stands for
+// the table's name.
 type family struct {
 	example string // of a data source name; empty where none is needed
-	login   string // with %s for the table and one placeholder for the id
-	report  string // with %[1]s for the table, if it needs that
+	login   string // of the user whose id is its argument
+	report  string
 
 	// arguments of a report that takes that long.
 	arguments func(time.Duration) []any
@@ -21,19 +22,19 @@ type family struct {
 
 var (
 	sqliteFamily = family{
-		login:     "SELECT name FROM %s WHERE id = ?",
-		report:    "SELECT total(" + pauseFunction + "(?)) FROM %[1]s WHERE id <= ?",
+		login:     "SELECT name FROM {table} WHERE id = ?",
+		report:    "SELECT total(" + pauseFunction + "(?)) FROM {table} WHERE id <= ?",
 		arguments: pauses,
 	}
 	postgresFamily = family{
 		example:   "postgres://user:password@localhost:5432/database",
-		login:     "SELECT name FROM %s WHERE id = $1",
+		login:     "SELECT name FROM {table} WHERE id = $1",
 		report:    "SELECT 1 FROM pg_sleep($1)",
 		arguments: seconds,
 	}
 	mysqlFamily = family{
 		example:   "user:password@tcp(localhost:3306)/database",
-		login:     "SELECT name FROM %s WHERE id = ?",
+		login:     "SELECT name FROM {table} WHERE id = ?",
 		report:    "SELECT SLEEP(?)",
 		arguments: seconds,
 	}

@@ -1,0 +1,172 @@
+package driver
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// started returns a guard of whose calls none has begun, and a context that it ends.
+func started(t *testing.T) (*guard, context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	g := newGuard()
+	t.Cleanup(g.stop)
+	return g, ctx, cancel
+}
+
+func TestGuardEndsACallAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, ctx, cancel := started(t)
+		began := time.Now()
+		g.enter(Now()+time.Second, 0, cancel)
+		<-ctx.Done()
+		if took := time.Since(began); took != time.Second || !g.exit() {
+			t.Errorf("ended after %v", took)
+		}
+	})
+}
+
+func TestGuardSetForALateDeadlineKeepsAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, ctx, cancel := started(t)
+		g.enter(Now()+time.Hour, 0, cancel)
+		g.exit()
+		began := time.Now()
+		g.enter(Now()+time.Second, 0, cancel)
+		<-ctx.Done()
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("ended after %v", took)
+		}
+	})
+}
+
+func TestGuardOfAnEndedCallNeverEndsTheNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, ctx, cancel := started(t)
+		for range 100 {
+			g.enter(Now()+time.Second, 0, cancel)
+			time.Sleep(time.Second - time.Nanosecond)
+			if g.exit() {
+				t.Fatal("fired before its time")
+			}
+		}
+		time.Sleep(time.Minute)
+		if ctx.Err() != nil {
+			t.Error("fired with no call")
+		}
+	})
+}
+
+func TestCallThatHangsInALazyFetchIsEndedAtUntilPlusSlack(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			const slack = 500 * time.Millisecond
+			g, ctx, cancel := started(t)
+			limit := time.Duration(1+rand.IntN(3000)) * time.Millisecond
+			for range 3 { // statements before it, so that the timer is set for one of those
+				g.enter(Now()+limit+slack, slack, cancel)
+				time.Sleep(time.Duration(rand.IntN(int(limit))))
+				g.exit()
+			}
+			until := Now() + limit
+			g.enter(until+slack, slack, cancel)
+			time.Sleep(time.Duration(rand.IntN(int(limit))))
+			g.exit()
+			g.enterLazily(until, slack, cancel)
+			<-ctx.Done()
+			if late := Now() - (until + slack); late != 0 {
+				t.Fatalf("ended %v late", late)
+			}
+		})
+	}
+}
+
+func TestCallThatHangsInALateFetchHasOneToTwoSlacks(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			const slack = 500 * time.Millisecond
+			g, ctx, cancel := started(t)
+			until := Now() + time.Second
+			g.enter(until+slack, slack, cancel)
+			time.Sleep(time.Millisecond)
+			g.exit()
+			for range 1 + rand.IntN(5) { // a consumer that takes its time
+				time.Sleep(time.Second + time.Duration(rand.IntN(700))*time.Millisecond)
+				g.enterLazily(until, slack, cancel)
+				time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
+				g.exit()
+			}
+			began := Now()
+			g.enterLazily(until, slack, cancel)
+			<-ctx.Done()
+			if took := Now() - began; took < slack || took > 2*slack {
+				t.Fatalf("ended after %v", took)
+			}
+		})
+	}
+}
+
+func TestLazyGuardLeavesQuickCallsAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, _, cancel := started(t)
+		until := Now() + time.Second
+		for range 1000 {
+			g.enterLazily(until, 500*time.Millisecond, cancel)
+			time.Sleep(400 * time.Millisecond)
+			if g.exit() {
+				t.Fatal("a quick call was ended")
+			}
+		}
+	})
+}
+
+// The race that everything hangs on, in real time: calls that end about when their guard fires.
+func TestEndOfACallAndItsGuardAgreeOnWhoWon(t *testing.T) {
+	t.Parallel()
+	for range 500 {
+		var ended atomic.Bool
+		g := newGuard()
+		fire := func() { ended.Store(true) }
+		for call := range 50 {
+			g.enter(Now()+time.Duration(rand.IntN(20))*time.Microsecond, 0, fire)
+			for range rand.IntN(2000) {
+				_ = call
+			}
+			if g.exit() {
+				break // doomed: its cancel runs, or is about to
+			}
+			if ended.Load() {
+				t.Fatal("exit said that the guard had not fired, and it had")
+			}
+		}
+		g.stop()
+	}
+}
+
+func BenchmarkGuard(b *testing.B) {
+	g := newGuard()
+	defer g.stop()
+	cancel := func() {}
+	b.Run("exact", func(b *testing.B) {
+		for b.Loop() {
+			g.enter(Now()+time.Hour, 0, cancel)
+			g.exit()
+		}
+	})
+	b.Run("lazy", func(b *testing.B) {
+		until := Now() + time.Hour
+		for b.Loop() {
+			g.enterLazily(until, time.Hour, cancel)
+			g.exit()
+		}
+	})
+}
