@@ -16,8 +16,8 @@ test: bin/testsum ## run the tests of all modules, with the race detector
 	./bin/testsum -race $(TESTFLAGS) work
 
 .PHONY: bench
-bench: ## run the benchmarks, each beside its twin on plain database/sql
-	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./partition
+bench: ## run the benchmarks, each beside its twin on plain database/sql, and check the bounds
+	$(GO) run ./tools/benchdiff $(BENCHFLAGS) ./partition
 
 .PHONY: lint
 lint: ## check the format, go vet and staticcheck, in all modules

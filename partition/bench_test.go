@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,4 +180,52 @@ func BenchmarkInnerDB(b *testing.B) {
 		_ = inner
 		conn.Close()
 	}
+}
+
+// BenchmarkWait is how long 64 callers wait for 8 connections that each holds for a millisecond. database/sql serves
+// its waiters at random, so that some wait many times as long as most.
+func BenchmarkWait(b *testing.B) {
+	const callers, conns, rounds = 64, 8, 160
+	run := func(b *testing.B, db *sql.DB) {
+		for b.Loop() {
+			waits := make([]time.Duration, 0, callers*rounds)
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
+					for range rounds {
+						began := time.Now()
+						conn, err := db.Conn(context.Background())
+						wait := time.Since(began)
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						time.Sleep(time.Millisecond)
+						conn.Close()
+						mu.Lock()
+						waits = append(waits, wait)
+						mu.Unlock()
+					}
+				})
+			}
+			all.Wait()
+			slices.Sort(waits)
+			p50, p999 := waits[len(waits)/2], waits[len(waits)*999/1000]
+			b.ReportMetric(float64(p50.Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(p999.Microseconds())/1000, "p99.9-ms")
+			b.ReportMetric(float64(p999)/float64(p50), "p99.9/p50")
+		}
+	}
+	b.Run("plain", func(b *testing.B) {
+		db := plainNull()
+		defer db.Close()
+		db.SetMaxOpenConns(conns)
+		db.SetMaxIdleConns(conns)
+		run(b, db)
+	})
+	b.Run("partitioned", func(b *testing.B) {
+		run(b, partitionedNull(b, partition.WithPool(workload.OLTP, partition.PoolConfig{
+			MaxOpenConns: conns, MaxWaiting: callers, AcquireTimeout: time.Minute})))
+	})
 }

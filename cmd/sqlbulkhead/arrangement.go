@@ -50,14 +50,22 @@ func checkDSN(driver, dsn string) error {
 func asLogin(ctx context.Context) context.Context  { return workload.With(ctx, workload.OLTP) }
 func asReport(ctx context.Context) context.Context { return workload.With(ctx, workload.Reporting) }
 
-// warm opens n connections, so that what is measured later is no dial.
+// warm opens n connections, so that what is measured later is no dial. The first
+// that cannot be opened ends the attempt.
 func warm(ctx context.Context, db *sql.DB, n int) error {
 	limited, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	conns, errs := make([]*sql.Conn, n), make([]error, n)
+	limited, giveUp := context.WithCancelCause(limited)
+	defer giveUp(nil)
+	conns := make([]*sql.Conn, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { conns[i], errs[i] = persist(limited, db) })
+		all.Go(func() {
+			conn, err := persist(limited, db)
+			if conns[i] = conn; err != nil {
+				giveUp(err)
+			}
+		})
 	}
 	all.Wait()
 	for _, conn := range conns {
@@ -65,10 +73,8 @@ func warm(ctx context.Context, db *sql.DB, n int) error {
 			conn.Close()
 		}
 	}
-	for _, err := range errs {
-		if err != nil {
-			return fmt.Errorf("cannot open %d connections: %w", n, err)
-		}
+	if err := context.Cause(limited); err != nil {
+		return fmt.Errorf("cannot open %d connections: %w", n, err)
 	}
 	return nil
 }
