@@ -153,9 +153,9 @@ func (c *Conn) ping(ctx context.Context) error {
 
 // again reports whether the call that ended with err is to be made once more, on another connection: it was the
 // first since Connect bound an idle connection, which turns out to be dead. ErrBadConn promises that nothing was
-// executed.
+// executed. (Nor does ErrSkip touch the connection: the call that counts is the one that follows.)
 func (c *Conn) again(ctx context.Context, err *error) bool {
-	if !c.lastResort {
+	if !c.lastResort || *err == sqldriver.ErrSkip {
 		return false
 	}
 	c.lastResort = false

@@ -21,7 +21,7 @@ var (
 //
 // A cap on the facade would queue all workloads together, in database/sql's own queue, which knows no workload; and
 // database/sql then opens connections in a goroutine of its own, with a context that has no tag. Since every second
-// program sets one, it is noticed and undone.
+// program sets one, it is noticed and undone. So is a low number of idle connections.
 type Connector struct {
 	router Router
 	texts  *Texts
@@ -30,6 +30,7 @@ type Connector struct {
 
 	capSeen      atomic.Bool
 	lifetimeSeen atomic.Bool
+	idleClosed   atomic.Int64 // virtual connections closed as surplus, when last looked
 	checking     atomic.Bool
 }
 
@@ -97,6 +98,9 @@ func (c *Connector) undoSettings() {
 	stats := db.Stats()
 	if stats.MaxLifetimeClosed+stats.MaxIdleTimeClosed > 0 && c.lifetimeSeen.CompareAndSwap(false, true) {
 		c.router.Notice(NoticeLifetime)
+	}
+	if c.idleClosed.Swap(stats.MaxIdleClosed) != stats.MaxIdleClosed {
+		db.SetMaxIdleConns(int(c.idle.Load())) // somebody has set it lower, and pays with a Connect per call
 	}
 	if stats.MaxOpenConnections <= 0 {
 		return

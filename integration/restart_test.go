@@ -50,7 +50,7 @@ var entries = map[string]func(ctx context.Context, db *sql.DB, stmt *sql.Stmt) e
 }
 
 // idleConns is how many dead connections each handle has: more than the two that database/sql tries before a new one.
-const idleConns = 4
+const idleConns = 3
 
 // subject is one handle, and the one entry that is used on it after a restart.
 type subject struct {
@@ -143,12 +143,18 @@ func fill(t *testing.T, db *sql.DB, stmt *sql.Stmt) {
 	}
 }
 
+// entriesThatSurvive are those that plain database/sql serves with another connection where the first is dead. It does not
+// retry a Ping, and lib/pq notices a dead connection no sooner than that.
+func entriesThatSurvive(tg target) []string {
+	return slices.DeleteFunc(slices.Sorted(keys(entries)), func(entry string) bool { return entry == "Ping" && tg.name == "pq" })
+}
+
 // P07: the one idle connection is dead, and all others are in use.
 func TestDeadConnectionOfASaturatedPoolIsReplacedUnderItsPermit(t *testing.T) {
 	on(t, serverTargets, func(t *testing.T, tg target) {
 		r := setup(t, tg, pool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 3}))
 		admin := r.plain()
-		for _, entry := range slices.Sorted(keys(entries)) {
+		for _, entry := range entriesThatSurvive(tg) {
 			stmt, err := r.db.Prepare("SELECT 1")
 			if err != nil {
 				t.Fatal(err)
@@ -180,7 +186,7 @@ func TestWaiterThatIsHandedADeadConnectionIsServed(t *testing.T) {
 	on(t, []target{pq, mariadb}, func(t *testing.T, tg target) {
 		r := setup(t, tg, pool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 1}))
 		admin := r.plain()
-		for _, entry := range slices.Sorted(keys(entries)) {
+		for _, entry := range entriesThatSurvive(tg) {
 			stmt, err := r.db.Prepare("SELECT 1")
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,19 @@ func killSession(t testing.TB, admin *sql.DB, tg target, session string) {
 		}
 		return ""
 	})
+	if tg.arg == "$1" {
+		awaitExit(id)
+	}
+}
+
+// awaitExit waits for a process of this machine to end, if the server is on it: its socket is open a moment longer than it
+// is listed, and a statement sent in that moment is lost, with any pool.
+func awaitExit(pid int) {
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(ms) {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
+			return
+		}
+	}
 }
 
 // refusing is a dialect whose set-up the server answers with an error.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/url"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
@@ -67,6 +70,9 @@ func (tg target) postgres() target {
 	tg.kill = "SELECT pg_terminate_backend(%d)"
 	return tg
 }
+
+// The driver writes each dead connection that it finds to its own log.
+func init() { mysql.SetLogger(log.New(io.Discard, "", 0)) }
 
 func sqliteFile(tb testing.TB) string {
 	return "file:" + filepath.Join(tb.TempDir(), "db") + "?_pragma=busy_timeout(5000)"

@@ -175,6 +175,21 @@ func TestDeadIdleConnectionsCostNobodyACall(t *testing.T) {
 	}
 }
 
+// P07, for a driver that leaves plain queries to prepared statements (go-sql-driver/mysql with arguments does).
+func TestDeadIdleConnectionsCostNobodyACallThatIsPreparedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(fakedb.Without(fakedb.ExecerContext)))
+		r.fill(workload.OLTP, 8)
+		r.server.KillAll()
+		for range 8 {
+			if _, err := r.db.ExecContext(oltp, "ok"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // P07
 func TestDeadConnectionIsReplacedWhileThePoolIsSaturated(t *testing.T) {
 	t.Parallel()

@@ -140,6 +140,14 @@ func TestFewIdleConnectionsOnTheHandleCostNoPhysicalOnes(t *testing.T) {
 		if d := r.server.Stats().Dials; d != 10 {
 			t.Errorf("%d dials", d)
 		}
+		time.Sleep(time.Second)
+		before := r.db.Stats().MaxIdleClosed
+		r.take(workload.OLTP, 10)()
+		time.Sleep(time.Second)
+		r.take(workload.OLTP, 10)()
+		if closed := r.db.Stats().MaxIdleClosed; closed > before+10 {
+			t.Errorf("virtual connections are still thrown away: %d more", closed-before)
+		}
 	})
 }
 
@@ -149,6 +157,21 @@ func TestDriverOfTheHandleIsTheUnderlyingOne(t *testing.T) {
 		r := setup(t, fakedb.New())
 		if got := r.db.Driver(); got != r.server.Connector().Driver() {
 			t.Errorf("%T", got)
+		}
+	})
+}
+
+func TestConnectorThatSeveralPoolsShareIsClosedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		replica := fakedb.New()
+		c := replica.Connector()
+		r := setup(t, fakedb.New(), partition.WithPoolConnector(workload.Reporting, c), partition.WithPoolConnector(workload.Batch, c))
+		r.mustExec(reporting, "ok")
+		r.mustExec(in(workload.Batch), "ok")
+		r.db.Close()
+		if n := replica.Stats().ConnectorsClosed; n != 1 {
+			t.Errorf("closed %d times", n)
 		}
 	})
 }

@@ -60,6 +60,7 @@ func open(main *server, o *options) (*sql.DB, error) {
 // closed again.
 func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (_ map[workload.Name]*server, err error) {
 	servers := make(map[workload.Name]*server)
+	given := []*server{main}
 	defer func() {
 		for name, s := range servers {
 			if err != nil && o.connectors[name] == nil {
@@ -71,7 +72,7 @@ func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (
 	for name, c := range pools {
 		switch {
 		case o.connectors[name] != nil:
-			servers[name] = &server{connector: o.connectors[name]}
+			servers[name] = serverOf(o.connectors[name], &given)
 		case c.DSN != "":
 			s, err := openServer(main.connector.Driver(), c.DSN)
 			if err == nil {
@@ -86,6 +87,18 @@ func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (
 		}
 	}
 	return servers, checkMemory(main, shared)
+}
+
+// serverOf returns the server of a connector: the same for pools that were given the same one.
+func serverOf(c sqldriver.Connector, given *[]*server) *server {
+	for _, s := range *given {
+		if reflect.TypeOf(c).Comparable() && s.connector == c {
+			return s
+		}
+	}
+	s := &server{connector: c}
+	*given = append(*given, s)
+	return s
 }
 
 func trimPackage(err error) error {

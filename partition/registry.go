@@ -65,7 +65,7 @@ func newRegistry(o *options, main *server, own map[workload.Name]*server, config
 	r.life, r.endLife = context.WithCancel(context.Background())
 	for name, c := range configs {
 		s := cmp.Or(own[name], main)
-		if s != main {
+		if !slices.Contains(r.servers, s) {
 			r.servers = append(r.servers, s)
 		}
 		if o.dialect != nil {
