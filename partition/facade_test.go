@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	sqldriver "database/sql/driver"
 	"errors"
 	"log/slog"
 	"strings"
@@ -268,92 +267,7 @@ func TestCloseDuringADialLeavesNothing(t *testing.T) {
 }
 
 // panicker is an argument that panics when it is converted.
-type panicker struct{}
-
-func (panicker) Value() (sqldriver.Value, error) { panic("valuer") }
-
 // P15
-func TestPanicsLoseNoPermit(t *testing.T) {
-	t.Parallel()
-	for _, without := range []fakedb.Interfaces{0, fakedb.NamedValueChecker} {
-		synctest.Test(t, func(t *testing.T) {
-			r := setup(t, fakedb.New(fakedb.Without(without), fakedb.WithUncountedInput()), size(workload.OLTP, 2))
-			calls := []func(){
-				func() { r.db.ExecContext(oltp, "panic") },
-				func() { r.db.QueryContext(oltp, "panic") },
-				func() { drain(r.db.QueryContext(oltp, "rows 3 at 1 panic")) },
-				func() { r.db.ExecContext(oltp, "ok", panicker{}) },
-				func() { r.db.QueryContext(oltp, "args", panicker{}) },
-				func() {
-					stmt, err := r.db.PrepareContext(oltp, "args")
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer stmt.Close()
-					stmt.QueryContext(oltp, panicker{})
-				},
-				func() {
-					conn, err := r.db.Conn(oltp)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer conn.Close()
-					partition.Raw(conn, func(any) error { panic("raw") })
-				},
-			}
-			for range 3 {
-				for i, call := range calls {
-					if !panics(call) {
-						t.Errorf("call %d did not panic on", i)
-					}
-				}
-			}
-			synctest.Wait()
-			r.idle()
-			r.take(workload.OLTP, 2)()
-		})
-	}
-}
-
-func TestPanicOfADialReachesItsCaller(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := setup(t, fakedb.New())
-		r.server.On(fakedb.Dial, func(context.Context, fakedb.Call) error { panic("dialler") })
-		for range 15 {
-			if !panics(func() { r.db.ExecContext(oltp, "ok") }) {
-				t.Fatal("no panic")
-			}
-		}
-		r.server.On(fakedb.Dial, nil)
-		r.idle()
-		r.mustExec(oltp, "ok")
-	})
-}
-
-func TestPanicInCloseDoesNotEndTheProgram(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		log, opt := logged()
-		r := setup(t, fakedb.New(), opt)
-		r.server.On(fakedb.CloseConn, fakedb.First(1, func(context.Context, fakedb.Call) error { panic("close") }))
-		r.db.ExecContext(oltp, "badconn wrapped")
-		synctest.Wait()
-		r.idle()
-		if !contains(log.String(), "panicked") {
-			t.Errorf("not logged:\n%s", log)
-		}
-	})
-}
-
-func panics(call func()) (did bool) {
-	defer func() { did = recover() != nil }()
-	call()
-	return false
-}
-
 func TestRawHandsOutTheDriversOwnConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -408,49 +322,3 @@ func TestErrorsOfConnectionsAreTriedAsOftenAsPlain(t *testing.T) {
 }
 
 // Exactly one Released for each AcquireDone without error, and every event names its pool.
-func TestObserversHearOfEverything(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := &recorder{}
-		r := setup(t, fakedb.New(), partition.WithObserver(o), size(workload.OLTP, 1), limited(time.Second))
-		r.mustExec(oltp, "sleep 30ms")
-		giveBack := r.take(workload.OLTP, 1)
-		r.db.ExecContext(oltp, "ok")
-		giveBack()
-		r.db.ExecContext(oltp, "hang")
-		r.db.ExecContext(oltp, "badconn wrapped")
-		time.Sleep(time.Minute)
-		r.db.Close()
-		synctest.Wait()
-		if o.acquired != o.released || o.refused != 1 || o.timedOut != 1 || o.opened == 0 || o.opened != o.closed {
-			t.Errorf("%+v", o)
-		}
-	})
-}
-
-type recorder struct {
-	mu                                                    sync.Mutex
-	acquired, refused, released, timedOut, opened, closed int
-}
-
-func (o *recorder) count(pool workload.Name, n *int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if pool == workload.OLTP {
-		*n++
-	}
-}
-
-func (o *recorder) AcquireDone(_ context.Context, e partition.AcquireEvent) {
-	if e.Err != nil {
-		o.count(e.Pool, &o.refused)
-		return
-	}
-	o.count(e.Pool, &o.acquired)
-}
-func (o *recorder) Released(e partition.ReleaseEvent) { o.count(e.Pool, &o.released) }
-func (o *recorder) StatementTimedOut(_ context.Context, e partition.StatementEvent) {
-	o.count(e.Pool, &o.timedOut)
-}
-func (o *recorder) ConnOpened(e partition.ConnEvent) { o.count(e.Pool, &o.opened) }
-func (o *recorder) ConnClosed(e partition.ConnEvent) { o.count(e.Pool, &o.closed) }

@@ -1,0 +1,90 @@
+package partition_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+func TestWarmDialsOneConnectionPerPool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		r.server.On(fakedb.Dial, fakedb.Delay(time.Second))
+		if err := r.reg.Warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range r.reg.Pools() {
+			if s := p.Stats(); s.Open != 1 || s.Idle != 1 {
+				t.Errorf("%s: %+v", p.Name(), s)
+			}
+		}
+		r.idle()
+		r.mustExec(oltp, "ok")
+		if n := r.server.Stats().Dials; n != 4 {
+			t.Errorf("%d dials", n)
+		}
+	})
+}
+
+func TestWarmNamesThePoolsThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("refused")
+		r := setup(t, fakedb.New())
+		r.server.On(fakedb.Dial, fakedb.Fail(refused))
+		err := r.reg.Warm(t.Context())
+		if !errors.Is(err, refused) {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"oltp", "reporting", "batch", "admin"} {
+			if !contains(err.Error(), `"`+name+`"`) {
+				t.Errorf("%v does not name %s", err, name)
+			}
+		}
+	})
+}
+
+func TestHealthPassesTheGatesAndSeesASickServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		defer r.take(workload.OLTP, 10)()
+		r.pool(workload.Batch).Pause()
+		if err := r.reg.Health(t.Context()); err != nil {
+			t.Errorf("a saturated pool is not a sick service: %v", err)
+		}
+		r.server.On(fakedb.Ping, fakedb.Fail(errors.New("sick")))
+		if err := r.reg.Health(t.Context()); err == nil {
+			t.Error("a sick server went unnoticed")
+		}
+		r.server.On(fakedb.Ping, fakedb.Delay(time.Hour))
+		began := time.Now()
+		if err := r.reg.Health(context.Background()); err == nil || time.Since(began) != 5*time.Second {
+			t.Errorf("a hanging server: %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestPoolsWithTheirOwnServerGoThere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		replica := fakedb.New()
+		r := setup(t, fakedb.New(), partition.WithPoolConnector(workload.Reporting, replica.Connector()))
+		r.mustExec(reporting, "ok")
+		r.mustExec(oltp, "ok")
+		if a, b := r.server.Stats().Dials, replica.Stats().Dials; a != 1 || b != 1 {
+			t.Errorf("dials: main %d, replica %d", a, b)
+		}
+		replica.On(fakedb.Ping, fakedb.Fail(errors.New("replica is down")))
+		if err := r.reg.Health(t.Context()); err == nil {
+			t.Error("Health did not ask the replica")
+		}
+	})
+}
