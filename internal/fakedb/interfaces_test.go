@@ -1,5 +1,7 @@
 package fakedb_test
 
+//lint:file-ignore SA1019 the fake plays drivers that have only what is deprecated
+
 import (
 	"context"
 	"database/sql"
