@@ -41,8 +41,8 @@ type target struct {
 }
 
 var (
-	pgx     = target{name: "pgx", driver: "pgx", dsn: testserver.Postgres}.postgres()
-	pq      = target{name: "pq", driver: "postgres", dsn: testserver.Postgres}.postgres()
+	pgx     = target{name: "pgx", driver: "pgx", dsn: postgresDSN}.postgres()
+	pq      = target{name: "pq", driver: "postgres", dsn: postgresDSN}.postgres()
 	mariadb = target{
 		name: "mariadb", driver: "mysql", dsn: testserver.MariaDB, arg: "?",
 		session: "SELECT CONNECTION_ID()",

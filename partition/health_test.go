@@ -69,6 +69,15 @@ func TestHealthPassesTheGatesAndSeesASickServer(t *testing.T) {
 		if err := r.reg.Health(context.Background()); err == nil || time.Since(began) != 5*time.Second {
 			t.Errorf("a hanging server: %v after %v", err, time.Since(began))
 		}
+		release := make(chan struct{})
+		defer close(release)
+		r.server.On(fakedb.Ping, fakedb.Stall(release))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began = time.Now()
+		if err := r.reg.Health(ctx); err == nil || time.Since(began) != time.Second {
+			t.Errorf("a driver that ignores its context: %v after %v", err, time.Since(began))
+		}
 	})
 }
 

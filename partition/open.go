@@ -45,6 +45,11 @@ func OpenDB(c sqldriver.Connector, opts ...Option) (*sql.DB, error) {
 }
 
 func open(main *server, o *options) (*sql.DB, error) {
+	for name, c := range o.connectors {
+		if c != nil && sameConnector(c, main.connector) {
+			delete(o.connectors, name) // its own server is the shared one
+		}
+	}
 	pools, err := o.resolve()
 	if err != nil {
 		return nil, err
@@ -60,7 +65,7 @@ func open(main *server, o *options) (*sql.DB, error) {
 // closed again.
 func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (_ map[workload.Name]*server, err error) {
 	servers := make(map[workload.Name]*server)
-	given := []*server{main}
+	var given []*server
 	defer func() {
 		for name, s := range servers {
 			if err != nil && o.connectors[name] == nil {
@@ -92,13 +97,18 @@ func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (
 // serverOf returns the server of a connector: the same for pools that were given the same one.
 func serverOf(c sqldriver.Connector, given *[]*server) *server {
 	for _, s := range *given {
-		if reflect.TypeOf(c).Comparable() && s.connector == c {
+		if sameConnector(c, s.connector) {
 			return s
 		}
 	}
 	s := &server{connector: c}
 	*given = append(*given, s)
 	return s
+}
+
+// sameConnector reports whether two connectors are one. Those that cannot be compared are not.
+func sameConnector(a, b sqldriver.Connector) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 func trimPackage(err error) error {

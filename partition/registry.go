@@ -102,7 +102,7 @@ func (r *Registry) Health(ctx context.Context) error {
 // joined, each with the pool's name.
 func (r *Registry) Warm(ctx context.Context) error {
 	return r.each(len(r.sorted), func(i int) error {
-		if err := r.sorted[i].warm(ctx); err != nil {
+		if err := inTime(ctx, func() error { return r.sorted[i].warm(ctx) }); err != nil {
 			return fmt.Errorf("partition: warm pool %q: %w", string(r.sorted[i].name), err)
 		}
 		return nil

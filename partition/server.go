@@ -74,7 +74,8 @@ func ask(ctx context.Context, session *driver.Session) (stmttimeout.Dialect, err
 // healthTimeout bounds a health check whose context does not.
 const healthTimeout = 5 * time.Second
 
-// ping asks the server for a sign of life over a connection of its own, past every gate.
+// ping asks the server for a sign of life over a connection of its own, past every gate. It returns on time even if the
+// driver does not (lib/pq on a network that hangs).
 func (s *server) ping(ctx context.Context) error {
 	s.healthOnce.Do(func() {
 		s.healthDB = sql.OpenDB(struct{ sqldriver.Connector }{s.connector}) // without its Close
@@ -83,7 +84,19 @@ func (s *server) ping(ctx context.Context) error {
 	})
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	return s.healthDB.PingContext(ctx)
+	return inTime(ctx, func() error { return s.healthDB.PingContext(ctx) })
+}
+
+// inTime runs f, and leaves it behind when ctx ends first.
+func inTime(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // close closes what belongs to the server and to no pool.

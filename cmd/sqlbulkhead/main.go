@@ -1,6 +1,6 @@
 // Sqlbulkhead is the command that comes with the library of the same name.
 //
-//	go run github.com/sqlbulkhead/sqlbulkhead/cmd/sqlbulkhead demo
+//	go run ./cmd/sqlbulkhead demo
 //
 // shows what the library is for: logins beside slow reports, first in one pool
 // of connections, then in partitions of the same total size. It needs nothing
