@@ -175,6 +175,26 @@ func TestConnectorThatSeveralPoolsShareIsClosedOnce(t *testing.T) {
 	})
 }
 
+func TestPoolGivenTheSharedConnectorCountsAgainstTheBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fakedb.New()
+		c := s.Connector()
+		opts := []partition.Option{partition.WithLogger(quiet), partition.WithBudget(17), partition.WithPoolConnector(workload.Batch, c)}
+		if _, err := partition.OpenDB(c, append(opts, size(workload.OLTP, 16))...); err == nil {
+			t.Error("it escaped the budget")
+		}
+		db, err := partition.OpenDB(c, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+		if n := s.Stats().ConnectorsClosed; n != 1 {
+			t.Errorf("closed %d times", n)
+		}
+	})
+}
+
 // P13
 func TestCloseWakesWhoWaitsWithTheErrorOfDatabaseSQL(t *testing.T) {
 	t.Parallel()

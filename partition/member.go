@@ -193,10 +193,10 @@ func (m *member) closePhysical() (err error) {
 func (m *member) Replace(ctx context.Context) (*driver.Physical, error) {
 	p := m.pool
 	held := p.settle(m)
-	p.registry.observers.released(ReleaseEvent{p.name, held})
 	a := &acquire{pool: p, ctx: ctx, began: driver.Now() - (m.since - m.began), budget: p.budget()}
 	fresh, err := a.dial(m)
 	if err != nil {
+		p.registry.observers.released(ReleaseEvent{p.name, held}) // the permit is gone with it
 		return nil, a.refuse(err)
 	}
 	return fresh.phys, nil

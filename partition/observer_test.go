@@ -32,6 +32,23 @@ func TestObserversHearOfEverything(t *testing.T) {
 	})
 }
 
+func TestReplacedConnectionIsOneAcquireAndOneRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := &recorder{}
+		r := setup(t, fakedb.New(), partition.WithObserver(o))
+		r.fill(workload.OLTP, 4)
+		r.server.KillAll()
+		for range 4 {
+			r.mustExec(oltp, "ok")
+		}
+		synctest.Wait()
+		if o.acquired != o.released {
+			t.Errorf("%d acquired, %d released", o.acquired, o.released)
+		}
+	})
+}
+
 type recorder struct {
 	mu                                                    sync.Mutex
 	acquired, refused, released, timedOut, opened, closed int
