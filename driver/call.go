@@ -9,6 +9,7 @@ import (
 // call is one statement on its way through the driver: its context, its limit, and how much of that is spent. A
 // query's call goes on in its rows, a transaction's until it ends.
 type call struct {
+	c      *Conn
 	p      *Physical
 	caller context.Context
 	cancel context.CancelFunc // releases the driver's context; nil where there is nothing to release
@@ -19,13 +20,13 @@ type call struct {
 	done   bool
 }
 
-// start begins the statement query under ctx, and returns the context for the driver.
-func (p *Physical) start(ctx context.Context, query string) (call, context.Context, error) {
+// start begins the statement query on the bound connection p, and returns the context for the driver.
+func (c *Conn) start(ctx context.Context, p *Physical, query string) (call, context.Context, error) {
 	if p.doom != nil {
 		return call{done: true}, nil, p.doom
 	}
 	traits := p.traits(query)
-	k := call{p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: Now()}
+	k := call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: Now()}
 	k.at = k.began
 	derived, cancel, ok := p.current.take(ctx)
 	if !ok {
@@ -42,6 +43,9 @@ func (p *Physical) start(ctx context.Context, query string) (call, context.Conte
 // consumer that is slow to ask for rows is not a slow statement, and the server may have sent long ago what this call
 // fetches. So it has at least the grace, however much was spent.
 func (k *call) resume() error {
+	if k.gone() {
+		return sqldriver.ErrBadConn
+	}
 	if k.p.doom != nil {
 		return k.p.doom
 	}
@@ -56,6 +60,10 @@ func (k *call) resume() error {
 	}
 	return nil
 }
+
+// gone reports whether the connection was given back under the statement: something panicked. Then it is being closed
+// by another goroutine, and nothing of it may be touched.
+func (k *call) gone() bool { return k.c.phys != k.p }
 
 // minGrace is what a further driver call has at least where the guard alone keeps the limit: rows that are there
 // already can still be fetched.

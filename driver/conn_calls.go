@@ -27,7 +27,7 @@ func (c *Conn) exec(ctx context.Context, query string, args []sqldriver.NamedVal
 	if c.skipped = !p.canExec(); c.skipped {
 		return nil, sqldriver.ErrSkip
 	}
-	k, dctx, err := p.start(ctx, query)
+	k, dctx, err := c.start(ctx, p, query)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (c *Conn) query(ctx context.Context, query string, args []sqldriver.NamedVa
 	if c.skipped = !p.canQuery(); c.skipped {
 		return nil, sqldriver.ErrSkip
 	}
-	k, dctx, err := p.start(ctx, query)
+	k, dctx, err := c.start(ctx, p, query)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (c *Conn) query(ctx context.Context, query string, args []sqldriver.NamedVa
 		c.skipped = err == sqldriver.ErrSkip
 		return nil, err
 	}
-	return newRows(c, &k, r, nil), nil
+	return newRows(&k, r, nil), nil
 }
 
 // PrepareContext implements driver.ConnPrepareContext.
@@ -87,7 +87,7 @@ func (c *Conn) prepare(ctx context.Context, query string, once bool) (sqldriver.
 	if err != nil {
 		return nil, err
 	}
-	k, dctx, err := p.start(ctx, query)
+	k, dctx, err := c.start(ctx, p, query)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (c *Conn) begin(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.T
 	if err != nil {
 		return nil, err
 	}
-	k, dctx, err := p.start(ctx, "BEGIN")
+	k, dctx, err := c.start(ctx, p, "BEGIN")
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (c *Conn) begin(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.T
 	if err != nil {
 		return nil, k.end(err)
 	}
-	return newTx(c, &k, t), nil
+	return newTx(&k, t), nil
 }
 
 // Ping implements driver.Pinger.
@@ -143,7 +143,7 @@ func (c *Conn) ping(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k, dctx, err := p.start(ctx, "")
+	k, dctx, err := c.start(ctx, p, "")
 	if err != nil {
 		return err
 	}

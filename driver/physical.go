@@ -39,9 +39,10 @@ func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 	return p
 }
 
-// Reset makes an idle connection ready for its next borrower, before deadline on the clock of Now: the driver's own reset, statements that
-// were closed meanwhile, and settings that the last borrower may have changed. Any of it may be network I/O. The
-// error is driver.ErrBadConn, ErrHung or that of Lender.Restore; after any of them the connection is to be discarded.
+// Reset makes an idle connection ready for its next borrower, before deadline on the clock of Now: the driver's own
+// reset, statements that were closed meanwhile, and settings that the last borrower may have changed. Any of it may be
+// network I/O. The error is driver.ErrBadConn, ErrHung or that of Lender.Restore; after any of them the connection is to
+// be discarded.
 func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 	if p.resetter == nil && !p.touched && !p.stmts.stale() {
 		return nil

@@ -20,7 +20,6 @@ var (
 // while they stream. An optional interface that the driver's rows lack is answered as database/sql answers it itself
 // where it is missing; the one whose presence alone makes a difference is in rows_go127.go.
 type rows struct {
-	c      *Conn
 	k      call
 	rows   sqldriver.Rows
 	stmt   *prepared // to be given back with the rows; nil if there is none
@@ -29,10 +28,10 @@ type rows struct {
 }
 
 // newRows takes over the call that began the query, and the statement that it runs from.
-func newRows(c *Conn, k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
+func newRows(k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
 	k.pause(nil)
 	k.done = true
-	return wrapRows(&rows{c: c, k: *k, rows: r, stmt: stmt})
+	return wrapRows(&rows{k: *k, rows: r, stmt: stmt})
 }
 
 func (r *rows) Columns() []string { return r.rows.Columns() }
@@ -41,7 +40,7 @@ func (r *rows) Next(dest []sqldriver.Value) error {
 	if err := r.resume(); err != nil {
 		return err
 	}
-	defer r.c.abandon(&r.k.done)
+	defer r.k.c.abandon(&r.k.done)
 	return r.pause(r.rows.Next(dest))
 }
 
@@ -67,11 +66,15 @@ func (r *rows) Close() error {
 		return r.rows.Close()
 	}
 	r.closed = true
+	if r.k.gone() {
+		r.k.release()
+		return nil
+	}
 	if r.k.resume() != nil {
 		r.k.limit = Limit{}
 	}
 	r.k.done = false
-	defer r.c.abandon(&r.k.done)
+	defer r.k.c.abandon(&r.k.done)
 	err := r.rows.Close()
 	if r.stmt != nil {
 		r.k.p.stmts.give(r.stmt, r.failed || err != nil)
@@ -92,7 +95,7 @@ func (r *rows) NextResultSet() error {
 	if err := r.resume(); err != nil {
 		return err
 	}
-	defer r.c.abandon(&r.k.done)
+	defer r.k.c.abandon(&r.k.done)
 	return r.pause(n.NextResultSet())
 }
 

@@ -23,7 +23,7 @@ func (r *scanRows) NextRow() error {
 	if err := r.resume(); err != nil {
 		return err
 	}
-	defer r.c.abandon(&r.k.done)
+	defer r.k.c.abandon(&r.k.done)
 	return r.pause(r.scanner.NextRow())
 }
 

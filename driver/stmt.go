@@ -82,7 +82,7 @@ func (s *Stmt) exec(ctx context.Context, args []sqldriver.NamedValue) (sqldriver
 	if err != nil {
 		return nil, err
 	}
-	k, dctx, err := p.start(ctx, s.query())
+	k, dctx, err := s.c.start(ctx, p, s.query())
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldr
 	if err != nil {
 		return nil, err
 	}
-	k, dctx, err := p.start(ctx, s.query())
+	k, dctx, err := s.c.start(ctx, p, s.query())
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldr
 	if s.once != nil {
 		e = nil // it is not the rows' to give back
 	}
-	return newRows(s.c, &k, r, e), nil
+	return newRows(&k, r, e), nil
 }
 
 // CheckNamedValue implements driver.NamedValueChecker.
@@ -168,7 +168,7 @@ func (s *Stmt) peek(p *Physical) (sqldriver.Stmt, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	k, dctx, err := p.start(ctx, s.query())
+	k, dctx, err := s.c.start(ctx, p, s.query())
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (s *Stmt) Close() error {
 }
 
 func (s *Stmt) close(p *Physical, e *prepared) error {
-	k, _, err := p.start(context.Background(), "")
+	k, _, err := s.c.start(context.Background(), p, "")
 	if err != nil {
 		return nil // the connection is thrown away, and the statement with it
 	}

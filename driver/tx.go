@@ -9,16 +9,15 @@ var _ sqldriver.Tx = (*tx)(nil)
 
 // tx is a transaction. The context of its BEGIN stays alive until it ends: pgx uses it to commit.
 type tx struct {
-	c  *Conn
 	k  call
 	tx sqldriver.Tx
 }
 
 // newTx takes over the call that began the transaction.
-func newTx(c *Conn, k *call, t sqldriver.Tx) *tx {
+func newTx(k *call, t sqldriver.Tx) *tx {
 	k.pause(nil)
 	k.done = true
-	return &tx{c: c, k: *k, tx: t}
+	return &tx{k: *k, tx: t}
 }
 
 func (t *tx) Commit() error {
@@ -26,19 +25,23 @@ func (t *tx) Commit() error {
 		t.k.release()
 		return err
 	}
-	defer t.c.abandon(&t.k.done)
+	defer t.k.c.abandon(&t.k.done)
 	return t.k.end(t.tx.Commit())
 }
 
 // Rollback goes through even on a connection whose guard has fired, and then unguarded: it is thrown away anyhow.
 func (t *tx) Rollback() error {
+	if t.k.gone() {
+		t.k.release()
+		return sqldriver.ErrBadConn
+	}
 	if t.k.caller.Err() != nil && !t.k.p.keepsAfterRollback() {
 		t.k.p.unfit = true
 	}
 	if err := t.restart("ROLLBACK"); err != nil {
 		t.k.limit = Limit{}
 	}
-	defer t.c.abandon(&t.k.done)
+	defer t.k.c.abandon(&t.k.done)
 	return t.k.end(t.tx.Rollback())
 }
 

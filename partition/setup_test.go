@@ -26,6 +26,8 @@ type rig struct {
 	server *fakedb.Server
 	db     *sql.DB
 	reg    *partition.Registry
+
+	tolerates string // violations with this in them are what the test is about
 }
 
 // setup opens a handle on s. When the test ends it is closed, and nothing may be left over: no permit, no connection,
@@ -41,15 +43,18 @@ func setup(t *testing.T, s *fakedb.Server, opts ...partition.Option) *rig {
 	if !ok {
 		t.Fatal("no registry behind the handle")
 	}
+	r := &rig{T: t, server: s, db: db, reg: reg, tolerates: "\x00"}
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 		for _, v := range s.Violations() {
-			t.Errorf("violation: %s", v)
+			if !contains(v, r.tolerates) {
+				t.Errorf("violation: %s", v)
+			}
 		}
 	})
-	return &rig{t, s, db, reg}
+	return r
 }
 
 func (r *rig) pool(name workload.Name) *partition.Pool {
