@@ -13,7 +13,7 @@ demo: ## show one shared pool beside partitions, on an embedded SQLite file
 
 .PHONY: test
 test: bin/testsum ## run the tests of all modules, with the race detector
-	./bin/testsum -race $(TESTFLAGS) work
+	./bin/testsum -race -timeout 20m $(TESTFLAGS) work
 
 .PHONY: bench
 bench: ## run the benchmarks, each beside its twin on plain database/sql, and check the bounds
