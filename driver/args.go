@@ -13,6 +13,9 @@ func (c *Conn) CheckNamedValue(nv *sqldriver.NamedValue) error {
 	if err != nil {
 		return err
 	}
+	if !p.canExec() && !p.canQuery() {
+		return nil // database/sql will prepare a statement, which has converters of its own
+	}
 	done := false
 	defer c.abandon(&done)
 	err = convert(p.checker, nil, -1, nv)

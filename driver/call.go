@@ -82,9 +82,13 @@ func (k *call) pause(err error) error {
 }
 
 func (k *call) fail(err error, guarded bool) error {
-	if !guarded && (err == sqldriver.ErrSkip || err == sqldriver.ErrBadConn) {
-		return err
+	if !guarded {
+		k.c.noteBad(err)
+		if err == sqldriver.ErrSkip || err == sqldriver.ErrBadConn {
+			return err
+		}
 	}
+	k.p.unfit = k.p.unfit || guarded
 	f := Failure{Err: err, Limit: k.limit, Elapsed: Now() - k.began, Guarded: guarded}
 	failed := k.p.lender.Failed(k.caller, f)
 	if guarded {

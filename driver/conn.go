@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	sqldriver "database/sql/driver"
+	"errors"
 )
 
 var (
@@ -35,6 +36,13 @@ type Conn struct {
 	// skipped: the last call was answered ErrSkip. What database/sql prepares next is for one use.
 	skipped bool
 
+	// unprepared is why a statement's arguments could not be checked: it could not be prepared on this connection. The call
+	// that follows returns it, as it came; from CheckNamedValue it would reach the caller wrapped.
+	unprepared error
+
+	// bad: ErrBadConn was answered, so that database/sql is about to close the connection. It closes statements first,
+	// under its own lock.
+	bad     bool
 	dropped bool // database/sql was told to throw it away: its Close is no surprise
 	returns uint // how often it was returned
 }
@@ -68,7 +76,7 @@ func (c *Conn) IsValid() bool {
 	c.unbind()
 	c.returns++
 	if c.returns%capCheckEvery == 0 {
-		c.connector.undoSettings()
+		c.connector.checkSoon()
 	}
 	return true
 }
@@ -76,7 +84,7 @@ func (c *Conn) IsValid() bool {
 // unbind gives the physical connection back to its pool.
 func (c *Conn) unbind() {
 	p := c.phys
-	c.phys, c.lastResort, c.skipped = nil, false, false
+	c.phys, c.unprepared, c.lastResort, c.skipped, c.bad = nil, nil, false, false, false
 	p.lender.Returned(p.release())
 }
 
@@ -105,6 +113,12 @@ func (c *Conn) Close() error {
 	return nil
 }
 
+func (c *Conn) noteBad(err error) {
+	if err != nil && errors.Is(err, sqldriver.ErrBadConn) {
+		c.bad = true
+	}
+}
+
 // bound returns the physical connection of this checkout.
 func (c *Conn) bound() (*Physical, error) {
 	if c.phys != nil {
@@ -123,6 +137,8 @@ func (c *Conn) Raw(f func(driverConn any) error) error {
 	if err != nil {
 		return err
 	}
-	p.touched = true
-	return f(p.conn)
+	p.touched, c.lastResort = true, false // f's session must not be replaced behind its back
+	err = f(p.conn)
+	c.noteBad(err)
+	return err
 }

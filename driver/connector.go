@@ -113,6 +113,9 @@ func (c *Connector) undoSettings() {
 	c.nudge(db)
 }
 
+// nudgeTimeout is for a nudge that finds the facade capped again. Whoever did that is noticed in turn.
+const nudgeTimeout = 100 * time.Millisecond
+
 // nudge is the context of a checkout that wants no connection.
 type nudge struct{ context.Context }
 
@@ -121,7 +124,9 @@ var errNudge = errors.New("driver: a nudge gets no connection")
 // nudge makes database/sql look at its queue again, which it does after a failed Connect. It then has its opener
 // goroutine connect for each that waits; that is answered with ErrBadConn, and the waiters try for themselves.
 func (c *Connector) nudge(db *sql.DB) {
-	if conn, err := db.Conn(nudge{context.Background()}); err == nil {
+	ctx, cancel := context.WithTimeout(context.Background(), nudgeTimeout)
+	defer cancel()
+	if conn, err := db.Conn(nudge{ctx}); err == nil {
 		conn.Close()
 	}
 }

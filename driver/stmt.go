@@ -17,14 +17,20 @@ var (
 // when it is used.
 type Stmt struct {
 	c      *Conn
-	text   *text
-	inputs int  // NumInput of the first prepare
-	checks bool // the driver's statements convert arguments themselves
+	text   *text // nil if once is set
+	inputs int   // NumInput of the first prepare
+	checks bool  // the driver's statements convert arguments themselves
 
 	// once is set for a statement that is not shared: one that database/sql prepares for a single use, or one that has
 	// a state of its own. It lives and dies on the connection it was prepared on.
-	once *prepared
-	home *Physical // of once
+	once *onceStmt
+}
+
+// onceStmt is such a statement, and where it is at home.
+type onceStmt struct {
+	prepared
+	query string
+	home  *Physical
 }
 
 // newStmt prepares query on the bound connection.
@@ -34,7 +40,7 @@ func (c *Conn) newStmt(ctx context.Context, query string, once bool) (*Stmt, err
 		if err != nil {
 			return nil, err
 		}
-		s := &Stmt{c: c, once: &prepared{stmt: stmt}, home: c.phys}
+		s := &Stmt{c: c, once: &onceStmt{prepared{stmt: stmt}, query, c.phys}}
 		s.learn(stmt)
 		return s, nil
 	}
@@ -60,8 +66,25 @@ func (s *Stmt) learn(stmt sqldriver.Stmt) {
 // isCopy reports whether query is PostgreSQL's COPY, which lib/pq runs through a prepared statement that collects
 // rows until it is closed.
 func isCopy(query string) bool {
-	word := strings.TrimLeft(query, " \t\r\n")
+	word := skipComments(query)
 	return len(word) > 4 && strings.EqualFold(word[:4], "copy")
+}
+
+// skipComments returns query from its first word on.
+func skipComments(query string) string {
+	for {
+		query = strings.TrimLeft(query, " \t\r\n")
+		end := ""
+		switch {
+		case strings.HasPrefix(query, "--"):
+			end = "\n"
+		case strings.HasPrefix(query, "/*"):
+			end = "*/"
+		default:
+			return query
+		}
+		_, query, _ = strings.Cut(query[2:], end)
+	}
 }
 
 // NumInput implements driver.Stmt.
@@ -78,7 +101,7 @@ func (s *Stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sq
 }
 
 func (s *Stmt) exec(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
-	p, err := s.c.bound()
+	p, err := s.checked()
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +130,7 @@ func (s *Stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (s
 }
 
 func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
-	p, err := s.c.bound()
+	p, err := s.checked()
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +154,15 @@ func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldr
 	return newRows(&k, r, e), nil
 }
 
+// checked returns the bound connection, or why the arguments could not be checked.
+func (s *Stmt) checked() (*Physical, error) {
+	if err := s.c.unprepared; err != nil {
+		s.c.unprepared = nil
+		return nil, err
+	}
+	return s.c.bound()
+}
+
 // CheckNamedValue implements driver.NamedValueChecker.
 func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 	p, err := s.c.bound()
@@ -141,8 +173,13 @@ func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 		return s.c.CheckNamedValue(nv)
 	}
 	stmt, err := s.peek(p)
+	if s.c.again(context.Background(), &err) {
+		p = s.c.phys
+		stmt, err = s.peek(p)
+	}
 	if err != nil {
-		return err
+		s.c.unprepared = err
+		return nil
 	}
 	done := false
 	defer s.c.abandon(&done)
@@ -182,8 +219,8 @@ func (s *Stmt) peek(p *Physical) (sqldriver.Stmt, error) {
 }
 
 func (s *Stmt) query() string {
-	if s.text == nil {
-		return ""
+	if s.once != nil {
+		return s.once.query
 	}
 	return s.text.query
 }
@@ -192,10 +229,10 @@ func (s *Stmt) take(ctx context.Context, p *Physical) (*prepared, error) {
 	if s.once == nil {
 		return p.take(ctx, s.text)
 	}
-	if s.home != p {
+	if s.once.home != p {
 		return nil, sqldriver.ErrBadConn
 	}
-	return s.once, nil
+	return &s.once.prepared, nil
 }
 
 func (s *Stmt) give(p *Physical, e *prepared, err error) {
@@ -209,13 +246,13 @@ func (s *Stmt) give(p *Physical, e *prepared, err error) {
 func (s *Stmt) Close() error {
 	p := s.c.phys
 	if s.once != nil {
-		if p == nil || p != s.home {
+		if p == nil || p != s.once.home || s.c.bad {
 			return nil
 		}
-		return s.close(p, s.once)
+		return s.close(p, &s.once.prepared)
 	}
 	last := s.c.connector.texts.release(s.text)
-	if !last || p == nil {
+	if !last || p == nil || s.c.bad {
 		return nil
 	}
 	e := p.stmts.entries[s.text]

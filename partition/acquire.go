@@ -2,7 +2,9 @@ package partition
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
@@ -41,11 +43,21 @@ func (p *Pool) tryAcquire(ctx context.Context) (*driver.Physical, error) {
 		a.done(m)
 		return m.phys, nil
 	}
-	a.giveUp(m, CloseBad)
 	if hung(err) {
 		// database/sql would try the next connection, and that one may hang as long.
+		a.giveUp(m, CloseBad)
 		return nil, a.refuse(errDialTimeout)
 	}
+	if a.late() {
+		// Nor is there time for another that is bad as slowly.
+		a.pool.settle(m)
+		if m, err = a.dial(m); err != nil {
+			return nil, a.refuse(err)
+		}
+		a.done(m)
+		return m.phys, nil
+	}
+	a.giveUp(m, CloseBad)
 	return nil, nil
 }
 
@@ -95,6 +107,12 @@ func (a *acquire) left(limit time.Duration) time.Duration {
 	return limit - (driver.Now() - a.began)
 }
 
+// late reports whether so much time has gone that a retry by database/sql, which begins anew, could take the caller past
+// its acquire timeout. Such a retry follows where a connection turns out to be bad; there are at most two.
+func (a *acquire) late() bool {
+	return a.left(a.budget.total) < a.budget.total*9/10
+}
+
 // deadline is when the caller must have its connection.
 func (a *acquire) deadline() time.Duration {
 	if a.budget.total == never {
@@ -112,9 +130,21 @@ func (a *acquire) giveUp(m *member, reason CloseReason) {
 // done tells that m is the caller's.
 func (a *acquire) done(m *member) {
 	m.began = a.began
-	if o := &a.pool.registry.observers; len(o.acquire) > 0 {
-		o.acquireDone(a.ctx, AcquireEvent{Pool: a.pool.name, Waited: driver.Now() - a.began})
+	if len(a.pool.registry.observers.acquire) > 0 {
+		a.tell(m)
 	}
+}
+
+// tell gives the connection back if an observer panics: its caller will not.
+func (a *acquire) tell(m *member) {
+	told := false
+	defer func() {
+		if !told {
+			m.phys.Release(false)
+		}
+	}()
+	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{Pool: a.pool.name, Waited: driver.Now() - a.began})
+	told = true
 }
 
 // refuse turns the reason for which there is no connection into the caller's error, and counts it. The error of a dial
@@ -142,6 +172,8 @@ func (a *acquire) explain(cause error, waited time.Duration) error {
 		e.Reason = ReasonPaused
 	case a.ctx.Err() != nil && errors.Is(cause, a.ctx.Err()):
 		e.Reason, e.ctxErr = ReasonCallerGaveUp, a.ctx.Err()
+	case errors.Is(cause, sqldriver.ErrBadConn) && a.late():
+		return fmt.Errorf("partition: pool %q: dial: %v", string(a.pool.name), cause) // not one to be retried
 	default:
 		return cause
 	}

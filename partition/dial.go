@@ -109,13 +109,16 @@ func (d *dialing) connect(ctx context.Context) {
 		p.dialed(driver.Now()-began, errors.Join(d.err, panicError(d.panic)))
 	}()
 	d.m, d.err = p.connect(ctx)
+	if d.err != nil && errors.Is(d.err, context.DeadlineExceeded) && ctx.Err() == context.DeadlineExceeded {
+		d.err = errDialTimeout // the deadline was ours, not the caller's
+	}
 }
 
 func panicError(v any) error {
 	if v == nil {
 		return nil
 	}
-	return fmt.Errorf("partition: driver panicked while it dialed: %v", v)
+	return fmt.Errorf("partition: driver panicked: %v", v)
 }
 
 func (p *Pool) dialed(took time.Duration, err error) {

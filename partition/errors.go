@@ -20,7 +20,8 @@ var (
 	// ErrQueueFull: every permit was taken, and as many callers as may wait were waiting.
 	ErrQueueFull = errors.New("partition: queue full")
 	// ErrAcquireTimeout: the pool had no connection for the caller within its AcquireTimeout, because every permit was
-	// taken or because the server was slow to accept a new one. It is not context.DeadlineExceeded.
+	// taken or because the server was slow to accept a new one (slower than DialTimeout counts, too). It is not
+	// context.DeadlineExceeded.
 	ErrAcquireTimeout = errors.New("partition: acquire timeout")
 	// ErrPaused: an operator has paused the pool.
 	ErrPaused = errors.New("partition: pool paused")
@@ -75,7 +76,7 @@ func (e *AcquireError) Error() string {
 	case ReasonAcquireTimeout:
 		what = "no connection within the acquire timeout"
 		if e.Dialing {
-			what = "the server accepted no connection within the acquire timeout"
+			what = "the server accepted no connection in time"
 		}
 	case ReasonPaused:
 		what = "paused"

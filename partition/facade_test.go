@@ -103,6 +103,7 @@ func TestCapThatOnlyReturnsCanNoticeIsUndone(t *testing.T) {
 		for range 20 {
 			r.mustExec(oltp, "ok")
 		}
+		time.Sleep(10 * ms)
 		if n := r.db.Stats().MaxOpenConnections; n != 0 {
 			t.Errorf("still capped at %d", n)
 		}

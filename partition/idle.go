@@ -107,17 +107,20 @@ func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
 	return ""
 }
 
-// trim closes idle connections past the size of the pool. They have no permit: there are more of them than there are
-// permits now.
+// trim closes idle connections past the size of the pool. Each takes a permit until it is closed, although there is none
+// left for it: so the pool cannot grow again past what is still on the server.
 func (p *Pool) trim() {
 	p.gate.Lock()
 	keep := max(min(p.maxIdle(), int(p.limit.Load())-p.gate.InUseLocked()), 0)
 	surplus := max(len(p.idle)-keep, 0)
 	closing := slices.Clone(p.idle[:surplus])
 	p.idle = slices.Delete(p.idle, 0, surplus)
+	for range closing {
+		p.gate.SeizeLocked()
+	}
 	p.gate.Unlock()
 	for _, m := range closing {
-		go m.shut(CloseSurplus)
+		go m.discard(CloseSurplus)
 	}
 }
 

@@ -80,7 +80,7 @@ func (m *member) Inspect(query string) (t driver.Traits) {
 // alone to enforce.
 func (m *member) Limit(ctx context.Context, t driver.Traits) driver.Limit {
 	if d, ok := stmttimeout.From(ctx); ok && (m.limit == 0 || d < m.limit) {
-		return driver.Limit{Statement: d}
+		return driver.Limit{Statement: min(d, forever)}
 	}
 	if t&driver.ServerEnforced != 0 {
 		return driver.Limit{Statement: m.limit, Grace: m.grace}

@@ -34,8 +34,9 @@ type Pool struct {
 	reapAt time.Duration // when it will look; never if it need not
 	holds  holds
 
-	facadeMu sync.Mutex // guards facade
-	facade   *sql.DB    // DB(); nil until somebody asks
+	facadeMu  sync.Mutex        // guards facade and connector
+	facade    *sql.DB           // DB(); nil until somebody asks
+	connector *driver.Connector // of facade
 
 	open     atomic.Int64
 	counters counters
@@ -78,7 +79,7 @@ func (p *Pool) DB() *sql.DB {
 	p.facadeMu.Lock()
 	defer p.facadeMu.Unlock()
 	if p.facade == nil {
-		p.facade, _ = driver.Open(poolRouter{p}, p.registry.texts, int(p.limit.Load()))
+		p.facade, p.connector = driver.Open(poolRouter{p}, p.registry.texts, int(p.limit.Load()))
 		if p.registry.life.Err() != nil {
 			p.facade.Close()
 		} else {
@@ -92,8 +93,8 @@ func (p *Pool) DB() *sql.DB {
 // takes nothing away from anybody: idle connections past the new size are closed, the others as they come back. It is
 // refused, and changes nothing, if maxOpenConns is not positive or the pools would exceed the budget.
 func (p *Pool) Resize(maxOpenConns int) error {
-	if maxOpenConns < 1 {
-		return fmt.Errorf("partition: pool %q: MaxOpenConns must be positive, got %d", string(p.name), maxOpenConns)
+	if maxOpenConns < 1 || maxOpenConns > maxPoolConns {
+		return fmt.Errorf("partition: pool %q: MaxOpenConns must be positive and at most %d, got %d", string(p.name), maxPoolConns, maxOpenConns)
 	}
 	r := p.registry
 	r.resizeMu.Lock()
@@ -105,6 +106,11 @@ func (p *Pool) Resize(maxOpenConns int) error {
 	p.gate.Resize(maxOpenConns)
 	p.trim()
 	r.connector.KeepIdle(r.totalOpenConns())
+	p.facadeMu.Lock()
+	defer p.facadeMu.Unlock()
+	if p.facade != nil {
+		p.connector.KeepIdle(maxOpenConns)
+	}
 	return nil
 }
 

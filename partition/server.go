@@ -82,15 +82,23 @@ func (s *server) ping(ctx context.Context) error {
 		s.healthDB.SetMaxOpenConns(1)
 		s.healthDB.SetConnMaxIdleTime(time.Minute)
 	})
+	if s.healthDB == nil {
+		return errClosed()
+	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	return inTime(ctx, func() error { return s.healthDB.PingContext(ctx) })
 }
 
-// inTime runs f, and leaves it behind when ctx ends first.
+// inTime runs f, and leaves it behind when ctx ends first. A panic of the driver, which on that goroutine would end the
+// program, becomes an error.
 func inTime(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	go func() {
+		var err error
+		defer func() { done <- errors.Join(err, panicError(recover())) }()
+		err = f()
+	}()
 	select {
 	case err := <-done:
 		return err

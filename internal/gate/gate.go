@@ -85,6 +85,13 @@ func (g *Gate) TryAcquireLocked() bool {
 	return true
 }
 
+// SeizeLocked takes a permit whether or not one is free, for what is in use already and has none.
+func (g *Gate) SeizeLocked() {
+	g.inUse++
+	g.peakInUse = max(g.peakInUse, g.inUse)
+	g.markSaturationLocked()
+}
+
 // ReserveLocked is TryAcquireLocked for the owner's own upkeep: it works while the gate is paused and is not counted as
 // acquired.
 func (g *Gate) ReserveLocked() bool { return g.takeLocked() }
