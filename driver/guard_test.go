@@ -170,3 +170,21 @@ func BenchmarkGuard(b *testing.B) {
 		}
 	})
 }
+
+func TestCopyIsRecognisedBehindComments(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]bool{
+		"COPY t FROM STDIN":                        true,
+		" \n copy t (a) FROM STDIN":                true,
+		"/* job */ -- nightly\n COPY t FROM STDIN": true,
+		"copying":              true, // wrong, and harmless
+		"-- COPY t\nSELECT 1":  false,
+		"SELECT 'COPY t'":      false,
+		"/* never closed COPY": false,
+		"":                     false,
+	} {
+		if got := isCopy(query); got != want {
+			t.Errorf("%q: %v", query, got)
+		}
+	}
+}
