@@ -61,6 +61,16 @@ func (k *call) resume() error {
 	return nil
 }
 
+// resumeLast is resume for the call that ends a statement, which need not be ended to the millisecond: it does not read
+// the clock.
+func (k *call) resumeLast() error {
+	if k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
+		return k.resume()
+	}
+	k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel))
+	return nil
+}
+
 // gone reports whether the connection was given back under the statement: something panicked. Then it is being closed
 // by another goroutine, and nothing of it may be touched.
 func (k *call) gone() bool { return k.c.phys != k.p }

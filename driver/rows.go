@@ -70,7 +70,7 @@ func (r *rows) Close() error {
 		r.k.release()
 		return nil
 	}
-	if r.k.resume() != nil {
+	if r.k.resumeLast() != nil {
 		r.k.limit = Limit{}
 	}
 	r.k.done = false
