@@ -182,7 +182,7 @@ func (c *census) watch(t *testing.T) (stop func() map[workload.Name]int) {
 	most := make(map[workload.Name]int)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		for ; ctx.Err() == nil; time.Sleep(5 * ms) {
+		for ; ctx.Err() == nil; time.Sleep(10 * ms) {
 			open, err := c.count()
 			if err != nil {
 				t.Errorf("census: %v", err)

@@ -21,7 +21,7 @@ func (s *soak) operation(rng *rand.Rand) (ran bool) {
 	defer cancel()
 	operations := []func(context.Context, *rand.Rand) error{
 		s.echoDirect, s.echoDirect, s.echoPrepared, s.echoPrepared, s.conn, s.transaction, s.transaction,
-		s.abandonRows, s.sleep, s.panicInRows, s.panicInValue, s.killMyself,
+		s.abandonRows, s.abandonRows, s.sleep, s.panicInRows, s.panicInValue, s.killMyself,
 	}
 	return s.note(operations[rng.IntN(len(operations))](ctx, rng))
 }
@@ -29,20 +29,20 @@ func (s *soak) operation(rng *rand.Rand) (ran bool) {
 // context is one that never ends, ends in a while, ends soon (at whatever stage the operation is then), or has ended.
 func (s *soak) context(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	ctx := workload.With(context.Background(), s.anyPool(rng))
-	if rng.IntN(10) == 0 {
+	if rng.IntN(20) == 0 {
 		ctx = stmttimeout.With(ctx, time.Duration(1+rng.IntN(20))*ms)
 	}
-	switch rng.IntN(6) {
+	switch rng.IntN(20) {
 	case 0:
 		return context.WithTimeout(ctx, time.Duration(rng.IntN(3000))*time.Microsecond)
-	case 1:
+	case 1, 2:
 		return context.WithTimeout(ctx, time.Duration(rng.IntN(40))*ms)
-	case 2:
-		return context.WithTimeout(ctx, time.Minute)
 	case 3:
 		ctx, cancel := context.WithCancel(ctx)
 		time.AfterFunc(time.Duration(rng.IntN(10))*ms, cancel)
 		return ctx, cancel
+	case 4, 5, 6, 7, 8, 9:
+		return context.WithTimeout(ctx, time.Minute)
 	}
 	return ctx, func() {}
 }
@@ -112,9 +112,9 @@ func (s *soak) transaction(ctx context.Context, rng *rand.Rand) error {
 // manyRows is more than a connection buffers.
 func (s *soak) manyRows() string {
 	if s.target.arg == "?" {
-		return "SELECT seq FROM seq_1_to_20000"
+		return "SELECT seq FROM seq_1_to_3000"
 	}
-	return "SELECT generate_series(1, 20000)"
+	return "SELECT generate_series(1, 3000)"
 }
 
 func (s *soak) abandonRows(ctx context.Context, rng *rand.Rand) error {

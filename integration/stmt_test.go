@@ -19,7 +19,8 @@ func TestKeptResultDoesNotWaitForAReport(t *testing.T) {
 	on(t, serverTargets, func(t *testing.T, tg target) {
 		r := setup(t, tg)
 		table := r.table("n int")
-		for range 3 { // one connection of the facade after another
+		for range 3 {
+			r.exec(reporting, "SELECT 1") // the report finds an open connection, and needs none of the facade's
 			res, err := r.db.ExecContext(oltp, "INSERT INTO "+table+" VALUES (1), (2)")
 			if err != nil {
 				t.Fatal(err)
@@ -31,6 +32,7 @@ func TestKeptResultDoesNotWaitForAReport(t *testing.T) {
 				r.db.ExecContext(ctx, tg.slow)
 			}()
 			r.busy(workload.Reporting, 1)
+			time.Sleep(20 * ms) // the report is past its acquire
 			began := time.Now()
 			if n, err := res.RowsAffected(); n != 2 || err != nil {
 				t.Errorf("RowsAffected: %d, %v", n, err)
