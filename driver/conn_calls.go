@@ -74,29 +74,33 @@ func (c *Conn) query(ctx context.Context, query string, args []sqldriver.NamedVa
 func (c *Conn) PrepareContext(ctx context.Context, query string) (sqldriver.Stmt, error) {
 	once := c.skipped
 	for {
-		s, err := c.prepare(ctx, query, once)
+		s, known, err := c.prepare(ctx, query, once)
+		if err == nil && known {
+			return s, nil // nothing was sent: whether the connection is alive, the statement's first use will tell
+		}
 		if !c.again(ctx, &err) {
 			return s, err
 		}
 	}
 }
 
-func (c *Conn) prepare(ctx context.Context, query string, once bool) (sqldriver.Stmt, error) {
+// prepare also reports whether the text was known to be prepared there already.
+func (c *Conn) prepare(ctx context.Context, query string, once bool) (stmt sqldriver.Stmt, known bool, err error) {
 	c.skipped = false
 	p, err := c.bound()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	k, dctx, err := c.start(ctx, p, query)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer c.abandon(&k.done)
-	s, err := c.newStmt(dctx, query, once)
+	s, known, err := c.newStmt(dctx, query, once)
 	if err = k.end(err); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return s, nil
+	return s, known, nil
 }
 
 // BeginTx implements driver.ConnBeginTx.

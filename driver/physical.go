@@ -87,12 +87,14 @@ func (p *Physical) ender(cancel context.CancelFunc) context.CancelFunc {
 	return cancel
 }
 
-// Close closes the connection. It may take as long as the driver takes.
+// Close closes the connection. It may take as long as the driver takes, and returns when the connection is really gone.
 func (p *Physical) Close() error {
 	p.guard.stop()
 	p.endLife()
 	p.stmts.forget()
-	return p.conn.Close()
+	err := p.conn.Close()
+	awaitCleanup(p.conn)
+	return err
 }
 
 // Raw is the driver's own connection.

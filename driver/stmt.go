@@ -33,27 +33,28 @@ type onceStmt struct {
 	home  *Physical
 }
 
-// newStmt prepares query on the bound connection.
-func (c *Conn) newStmt(ctx context.Context, query string, once bool) (*Stmt, error) {
+// newStmt prepares query on the bound connection, unless it is known to be prepared there.
+func (c *Conn) newStmt(ctx context.Context, query string, once bool) (s *Stmt, known bool, err error) {
 	if once || isCopy(query) {
 		stmt, err := c.phys.prepare(ctx, query)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		s := &Stmt{c: c, once: &onceStmt{prepared{stmt: stmt}, query, c.phys}}
+		s = &Stmt{c: c, once: &onceStmt{prepared{stmt: stmt}, query, c.phys}}
 		s.learn(stmt)
-		return s, nil
+		return s, false, nil
 	}
 	texts := c.phys.stmts.texts
-	s := &Stmt{c: c, text: texts.acquire(query)}
+	s = &Stmt{c: c, text: texts.acquire(query)}
+	cached := c.phys.stmts.entries[s.text]
 	e, err := c.phys.take(ctx, s.text)
 	if err != nil {
 		texts.release(s.text)
-		return nil, err
+		return nil, false, err
 	}
 	s.learn(e.stmt)
 	c.phys.stmts.give(e, false)
-	return s, nil
+	return s, e == cached, nil
 }
 
 func (s *Stmt) learn(stmt sqldriver.Stmt) {

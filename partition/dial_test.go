@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"context"
+	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
 	"sync"
@@ -185,6 +186,38 @@ func TestDeadIdleConnectionsCostNobodyACallThatIsPreparedFirst(t *testing.T) {
 		for range 8 {
 			if _, err := r.db.ExecContext(oltp, "ok"); err != nil {
 				t.Error(err)
+			}
+		}
+	})
+}
+
+// P07, for a text that was prepared on the dead connection: to prepare it again sends nothing, so it finds out nothing.
+func TestDeadIdleConnectionsCostNobodyAStatementThatIsPreparedThere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		held, err := r.db.PrepareContext(oltp, "id")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() { drain(held.QueryContext(oltp)) })
+		}
+		all.Wait()
+		r.fill(workload.OLTP, 8)
+		r.server.KillAll()
+		for range 8 {
+			for _, db := range []*sql.DB{r.db, r.pool(workload.OLTP).DB()} { // its first use of the pool is a Connect
+				stmt, err := db.PrepareContext(oltp, "id")
+				if err == nil {
+					err = drain(stmt.QueryContext(oltp))
+					stmt.Close()
+				}
+				if err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	})
