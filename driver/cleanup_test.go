@@ -8,9 +8,10 @@ import (
 // A connection of pgx's shape, as far as the wait for its cleanup goes.
 type (
 	shapedConn struct {
-		sqldriver.Conn
+		driverConn
 		inner *shapedInner
 	}
+	driverConn   = interface{ sqldriver.Conn }
 	shapedInner  struct{ pg *shapedPgConn }
 	shapedPgConn struct{ done chan struct{} }
 )

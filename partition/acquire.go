@@ -75,7 +75,10 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 		if err := a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue)); err != nil {
 			return nil, false, a.refuse(err)
 		}
-		m = a.pool.lend()
+		var again bool
+		if m, again = a.pool.lend(); again {
+			continue
+		}
 		if m == nil || !m.expired {
 			break
 		}

@@ -20,14 +20,19 @@ func (p *Pool) tryLend() *member {
 	return p.lendLocked()
 }
 
-// lend takes an idle connection for a caller that has its permit, or returns nil.
-func (p *Pool) lend() *member {
+// lend takes an idle connection for a caller that has its permit. If there is none the caller may dial one, unless the
+// pool has shrunk meanwhile, or shrunk and grown, and still has as many connections as it may: then again is true, and the
+// permit is taken back.
+func (p *Pool) lend() (m *member, again bool) {
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	if len(p.idle) == 0 {
-		return nil
+	if len(p.idle) > 0 {
+		return p.lendLocked(), false
 	}
-	return p.lendLocked()
+	if again = p.gate.OverLocked(); again {
+		p.gate.ReleaseLocked()
+	}
+	return nil, again
 }
 
 func (p *Pool) lendLocked() *member {

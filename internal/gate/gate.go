@@ -88,7 +88,6 @@ func (g *Gate) TryAcquireLocked() bool {
 // SeizeLocked takes a permit whether or not one is free, for what is in use already and has none.
 func (g *Gate) SeizeLocked() {
 	g.inUse++
-	g.peakInUse = max(g.peakInUse, g.inUse)
 	g.markSaturationLocked()
 }
 
@@ -250,6 +249,9 @@ func (g *Gate) dismissLocked(reason error) {
 
 // InUseLocked is the number of permits that are out.
 func (g *Gate) InUseLocked() int { return g.inUse }
+
+// OverLocked reports whether more permits are out than there are now: the gate has shrunk.
+func (g *Gate) OverLocked() bool { return g.inUse > g.limit }
 
 // Stats returns a snapshot.
 func (g *Gate) Stats() Stats {
