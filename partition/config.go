@@ -45,7 +45,7 @@ type PoolConfig struct {
 	MaxOpenConns int
 
 	// MaxIdleConns is how many connections are kept open while nobody uses
-	// them. 0: MaxOpenConns, which it cannot exceed. Negative: none; every
+	// them. 0: MaxOpenConns, to which more is cut. Negative: none; every
 	// acquire then dials, so not for latency.
 	MaxIdleConns int
 
@@ -82,13 +82,14 @@ type PoolConfig struct {
 	ConnMaxIdleTime time.Duration
 
 	// IdleInTransactionTimeout is how long a session may sit idle inside a
-	// transaction before the server ends it, on servers that have such a
-	// setting (PostgreSQL). 0: the server's own setting. There is no value for
+	// transaction before the server ends it (PostgreSQL; MariaDB, rounded up to
+	// a second). 0: the server's own setting. There is no value for
 	// none.
 	IdleInTransactionTimeout time.Duration
 
 	// LockTimeout is the longest that a statement waits for one lock, on
-	// servers that have such a setting (PostgreSQL). 0: the server's own
+	// servers that have such a setting (PostgreSQL; MariaDB and MySQL, rounded up
+	// to a second). 0: the server's own
 	// setting. There is no value for none.
 	LockTimeout time.Duration
 

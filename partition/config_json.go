@@ -45,6 +45,9 @@ var (
 // share the server that it was meant to leave. No error holds a DSN. What needs
 // to know all pools, such as the budget, is checked when the registry is opened.
 func LoadConfig(r io.Reader) (Config, error) {
+	if r == nil {
+		return Config{}, errors.New("partition: config: reader is nil")
+	}
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return Config{}, fmt.Errorf("partition: config: %w", err)

@@ -82,6 +82,9 @@ func (d *dialing) run(ctx context.Context, dead *member) {
 // land is the end of a dial whose caller has left.
 func (d *dialing) land() {
 	if d.m == nil {
+		if d.pool.registry.life.Err() != nil {
+			return // it was ended by Close
+		}
 		d.pool.registry.logger.Warn("dial failed after its caller had left", "pool", d.pool.name, "error", d.failure())
 		return
 	}

@@ -154,9 +154,11 @@ func Example_httpErrors() {
 		case errors.Is(err, partition.ErrRejected) && errors.As(err, &refused): // nothing was executed
 			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refused.RetryAfter().Seconds()))))
 			http.Error(w, "busy", http.StatusServiceUnavailable)
+		case errors.As(err, &refused): // the caller's own context ended while it waited
+			http.Error(w, "gave up waiting", http.StatusServiceUnavailable)
 		case errors.Is(err, stmttimeout.ErrExceeded): // it ran, and may have taken effect
 			http.Error(w, "took too long", http.StatusGatewayTimeout)
-		default: // a bug, or the database's own error
+		default: // a bug, a server that is down, shutdown, or the database's own error
 			http.Error(w, "internal error", http.StatusInternalServerError)
 		}
 	}

@@ -30,6 +30,7 @@ func TestOpenRefusesBadOptionsNamingFieldValueAndBound(t *testing.T) {
 		`default "oltp" is not a pool`:                            {partition.WithoutPool(workload.OLTP)},
 		`fallback "etl" is not a pool`:                            {partition.WithFallback("etl")},
 		`implements none`:                                         {partition.WithObserver(struct{}{})},
+		`WithoutPool: "etl" is not a pool`:                        {partition.WithoutPool("etl")},
 		`connector is nil`:                                        {partition.WithPoolConnector(workload.Batch, nil)},
 		`has both a DSN and a connector`: {
 			partition.WithPoolConnector(workload.Batch, fakedb.New().Connector()), pool(workload.Batch, partition.PoolConfig{DSN: "x"})},
@@ -53,6 +54,14 @@ func TestOpenRefusesBadOptionsNamingFieldValueAndBound(t *testing.T) {
 	if _, err := partition.OpenDB(nil); err == nil {
 		t.Error("nil connector was accepted")
 	}
+	if _, err := partition.LoadConfig(nil); err == nil {
+		t.Error("nil reader was accepted")
+	}
+	db, err := partition.OpenDB(fakedb.New().Connector(), nil, partition.WithDialect(nil))
+	if err != nil {
+		t.Fatalf("an option that is nil: %v", err)
+	}
+	db.Close()
 }
 
 func TestOpenRefusesWhatItsDriverCannotParseWithoutThePassword(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Option changes what Open builds. Options apply in order, field by field: of two that set the same field the later one
-// holds. Their values are checked by Open, all together.
+// holds. Their values are checked by Open, which reports the first that is wrong. A nil Option is none.
 type Option func(*options)
 
 type options struct {
@@ -38,7 +38,9 @@ func newOptions(opts []Option) *options {
 		o.pools[name] = PoolConfig{}
 	}
 	for _, opt := range opts {
-		opt(o)
+		if opt != nil {
+			opt(o)
+		}
 	}
 	return o
 }
@@ -49,9 +51,13 @@ func WithPool(name workload.Name, c PoolConfig) Option {
 	return func(o *options) { o.pools[name] = o.pools[name].merge(c) }
 }
 
-// WithoutPool takes a pool out, a standard one too. What is tagged with its name is then an unknown workload.
+// WithoutPool takes a pool out, a standard one too. What is tagged with its name is then an unknown workload. A name that
+// is no pool is refused.
 func WithoutPool(name workload.Name) Option {
 	return func(o *options) {
+		if _, ok := o.pools[name]; !ok && o.err == nil {
+			o.err = fmt.Errorf("partition: WithoutPool: %q is not a pool", string(name))
+		}
 		delete(o.pools, name)
 		delete(o.connectors, name)
 	}
@@ -101,7 +107,7 @@ func WithFallback(name workload.Name) Option { return func(o *options) { o.fallb
 // in application_name where the connection has none of its own.
 func WithName(s string) Option { return func(o *options) { o.name = s } }
 
-// WithDialect says what kind of server all pools are on, instead of finding out.
+// WithDialect says what kind of server all pools are on, instead of finding out. Nil: find out.
 func WithDialect(d stmttimeout.Dialect) Option { return func(o *options) { o.dialect = d } }
 
 // WithLogger sets the log for what nobody can be given as an error. Unset or nil: [slog.Default]. Neither a password

@@ -97,6 +97,9 @@ func (p *Pool) Resize(maxOpenConns int) error {
 		return fmt.Errorf("partition: pool %q: MaxOpenConns must be positive and at most %d, got %d", string(p.name), maxPoolConns, maxOpenConns)
 	}
 	r := p.registry
+	if r.life.Err() != nil {
+		return errClosed()
+	}
 	r.resizeMu.Lock()
 	defer r.resizeMu.Unlock()
 	if err := r.checkBudget(p, maxOpenConns); err != nil {

@@ -101,6 +101,9 @@ func (r *Registry) Health(ctx context.Context) error {
 // service says that it is ready. Only ctx bounds how long it waits for a permit. The errors of several pools are
 // joined, each with the pool's name.
 func (r *Registry) Warm(ctx context.Context) error {
+	if r.life.Err() != nil {
+		return errClosed()
+	}
 	return r.each(len(r.sorted), func(i int) error {
 		if err := inTime(ctx, func() error { return r.sorted[i].warm(ctx) }); err != nil {
 			return fmt.Errorf("partition: warm pool %q: %w", string(r.sorted[i].name), err)

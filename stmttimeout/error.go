@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 	} else {
 		b.WriteString(", ended by the client guard")
 	}
-	if e.Err != nil {
+	if e.Unwrap() != nil {
 		b.WriteString(": ")
 		b.WriteString(e.Err.Error())
 	}

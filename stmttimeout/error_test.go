@@ -95,7 +95,7 @@ func TestErrorTextSaysLimitElapsedAndWhoEndedIt(t *testing.T) {
 		},
 		{
 			Error{5 * time.Second, 5050 * time.Millisecond, false, context.Canceled},
-			"stmttimeout: limit of 5s exceeded after 5.05s, ended by the client guard: context canceled",
+			"stmttimeout: limit of 5s exceeded after 5.05s, ended by the client guard",
 		},
 		{
 			Error{Limit: time.Second, Elapsed: time.Second},
