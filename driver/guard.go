@@ -67,7 +67,9 @@ func (g *guard) enterLazily(until, slack time.Duration, cancel context.CancelFun
 		g.until.Store(int64(until))
 	}
 	g.keepSlack(slack)
-	g.deadline.Store(unset)
+	if g.deadline.Load() != unset {
+		g.deadline.Store(unset)
+	}
 	g.begin(cancel)
 	if g.armed.Load() == 0 {
 		g.arm(Now() + slack)
