@@ -24,6 +24,9 @@ func (c *lentContext) Value(key any) any {
 // there is nothing to release.
 func (p *Physical) derive(ctx context.Context) (derived context.Context, cancel context.CancelFunc) {
 	if ctx.Done() == nil {
+		if p.socket != nil {
+			return ctx, nil
+		}
 		if p.lent == nil || !same(ctx, p.lent.caller) {
 			p.lent = &lentContext{p.life, ctx}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	sqldriver "database/sql/driver"
 	"errors"
+	"net"
 	"time"
 )
 
@@ -21,8 +22,10 @@ type Physical struct {
 
 	life    context.Context // ends when the guard fires; for callers whose own context cannot end
 	endLife context.CancelFunc
-	lent    *lentContext // the last that was made; it never changes, so it serves the same caller again
+	cut     context.CancelFunc // ends a call whose context cannot end
+	lent    *lentContext       // the last that was made; it never changes, so it serves the same caller again
 	current checkout
+	socket  net.Conn // nil but for pgx: see netConn
 
 	stmts   stmtCache
 	texts   textCache
@@ -33,9 +36,13 @@ type Physical struct {
 
 // NewPhysical makes conn lendable by lender, within a registry that counts its statements in texts.
 func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
-	p := &Physical{raw: newRaw(conn), lender: lender, guard: newGuard()}
+	p := &Physical{raw: newRaw(conn), lender: lender, guard: newGuard(), socket: netConn(conn)}
 	p.stmts.texts = texts
 	p.life, p.endLife = context.WithCancel(context.Background())
+	p.cut = p.endLife
+	if p.socket != nil {
+		p.cut = p.cutSocket
+	}
 	return p
 }
 
@@ -82,16 +89,22 @@ func (p *Physical) reset(ctx context.Context) error {
 // ender is the function that ends a call whose context was derived with cancel.
 func (p *Physical) ender(cancel context.CancelFunc) context.CancelFunc {
 	if cancel == nil {
-		return p.endLife
+		return p.cut
 	}
 	return cancel
 }
+
+// cutSocket ends whatever call of pgx now runs. The connection is closed then, by pgx or by us.
+func (p *Physical) cutSocket() { p.socket.SetDeadline(time.Unix(1, 0)) }
 
 // Close closes the connection. It may take as long as the driver takes, and returns when the connection is really gone.
 func (p *Physical) Close() error {
 	p.guard.stop()
 	p.endLife()
 	p.stmts.forget()
+	if p.socket != nil && p.doom != nil {
+		p.socket.SetDeadline(time.Time{}) // a goodbye can be sent, and a pgxpool may keep what turned out well
+	}
 	err := p.conn.Close()
 	awaitCleanup(p.conn)
 	return err

@@ -2,6 +2,7 @@ package driver
 
 import (
 	sqldriver "database/sql/driver"
+	"net"
 	"reflect"
 	"time"
 )
@@ -25,21 +26,40 @@ func awaitCleanup(conn sqldriver.Conn) {
 	}
 }
 
-// cleanupDone is conn.Conn().PgConn().CleanupDone() for a *stdlib.Conn, found without an import of pgx, and nil for
-// every other connection.
+// What follows reaches into a *stdlib.Conn without an import of pgx. For every other connection it finds nothing.
+
+// cleanupDone is conn.Conn().PgConn().CleanupDone().
 func cleanupDone(conn sqldriver.Conn) <-chan struct{} {
+	done, _ := pgMethod(conn, "CleanupDone").(chan struct{})
+	return done
+}
+
+// netConn is conn.Conn().PgConn().Conn(): the socket. When a context ends, pgx does no more than set a deadline in the
+// past on it. The guard can do that by itself, so that a caller whose context cannot end need not be given one that
+// can: to watch a context costs pgx four allocations per call.
+func netConn(conn sqldriver.Conn) net.Conn {
+	c, _ := pgMethod(conn, "Conn").(net.Conn)
+	return c
+}
+
+// pgMethod calls a method of pgx's *pgconn.PgConn; nil if there is none. (It looks methods up by constant names, of which
+// the linker knows that they have to stay.)
+func pgMethod(conn sqldriver.Conn, name string) any {
 	v := callMethod(reflect.ValueOf(conn).MethodByName("Conn"))
-	if v.IsValid() {
-		v = callMethod(v.MethodByName("PgConn"))
-	}
-	if v.IsValid() {
-		v = callMethod(v.MethodByName("CleanupDone"))
-	}
 	if !v.IsValid() {
 		return nil
 	}
-	done, _ := v.Interface().(chan struct{})
-	return done
+	if v = callMethod(v.MethodByName("PgConn")); !v.IsValid() {
+		return nil
+	}
+	m := v.MethodByName("CleanupDone")
+	if name == "Conn" {
+		m = v.MethodByName("Conn")
+	}
+	if v = callMethod(m); !v.IsValid() {
+		return nil
+	}
+	return v.Interface()
 }
 
 // callMethod calls a method without arguments and with one result that is no nil pointer; else the result is not valid.

@@ -1,0 +1,60 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"net"
+	"testing"
+	"time"
+)
+
+// A connection of pgx's shape, as far as the wait for its cleanup goes.
+type (
+	shapedConn struct {
+		driverConn
+		inner *shapedInner
+	}
+	driverConn   = interface{ sqldriver.Conn }
+	shapedInner  struct{ pg *shapedPgConn }
+	shapedPgConn struct {
+		done   chan struct{}
+		socket net.Conn
+	}
+)
+
+func (c *shapedConn) Conn() *shapedInner                 { return c.inner }
+func (c *shapedInner) PgConn() *shapedPgConn             { return c.pg }
+func (c *shapedPgConn) CleanupDone() (d chan (struct{})) { return c.done }
+func (c *shapedPgConn) Conn() net.Conn                   { return c.socket }
+
+func TestCleanupOfPgxIsFoundAndOtherConnectionsHaveNone(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	if got := cleanupDone(&shapedConn{inner: &shapedInner{&shapedPgConn{done: done}}}); got != (<-chan struct{})(done) {
+		t.Errorf("found %v", got)
+	}
+	for _, conn := range []sqldriver.Conn{&shapedConn{}, &shapedConn{inner: &shapedInner{}}, &Conn{}} {
+		if cleanupDone(conn) != nil {
+			t.Errorf("%T has one", conn)
+		}
+	}
+}
+
+func TestGuardOfPgxCutsItsSocketInPlaceOfAContext(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	conn := &shapedConn{inner: &shapedInner{&shapedPgConn{socket: ours}}}
+	p := NewPhysical(conn, nil, NewTexts())
+	ctx, cancel := p.derive(context.Background())
+	if ctx != context.Background() || cancel != nil {
+		t.Error("a caller whose context cannot end was given another")
+	}
+	p.guard.enter(Now()+time.Millisecond, 0, p.ender(cancel))
+	if _, err := ours.Read(make([]byte, 1)); err == nil {
+		t.Error("the read went on")
+	}
+	if !p.guard.exit() {
+		t.Error("the guard has not fired")
+	}
+}
