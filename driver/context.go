@@ -23,10 +23,10 @@ func (c *lentContext) Value(key any) any {
 // derive returns the context for a driver call under ctx that guard can end. cancel releases it, and is nil where
 // there is nothing to release.
 func (p *Physical) derive(ctx context.Context) (derived context.Context, cancel context.CancelFunc) {
+	if p.socket != nil {
+		return ctx, nil // the guard has another way
+	}
 	if ctx.Done() == nil {
-		if p.socket != nil {
-			return ctx, nil
-		}
 		if p.lent == nil || !same(ctx, p.lent.caller) {
 			p.lent = &lentContext{p.life, ctx}
 		}

@@ -46,11 +46,12 @@ func TestGuardOfPgxCutsItsSocketInPlaceOfAContext(t *testing.T) {
 	defer theirs.Close()
 	conn := &shapedConn{inner: &shapedInner{&shapedPgConn{socket: ours}}}
 	p := NewPhysical(conn, nil, NewTexts())
-	ctx, cancel := p.derive(context.Background())
-	if ctx != context.Background() || cancel != nil {
-		t.Error("a caller whose context cannot end was given another")
+	for _, caller := range []context.Context{context.Background(), t.Context()} {
+		if ctx, cancel := p.derive(caller); ctx != caller || cancel != nil {
+			t.Error("the driver is given another context than the caller's")
+		}
 	}
-	p.guard.enter(Now()+time.Millisecond, 0, p.ender(cancel))
+	p.guard.enter(Now()+time.Millisecond, 0, p.ender(nil))
 	if _, err := ours.Read(make([]byte, 1)); err == nil {
 		t.Error("the read went on")
 	}

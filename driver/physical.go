@@ -22,7 +22,7 @@ type Physical struct {
 
 	life    context.Context // ends when the guard fires; for callers whose own context cannot end
 	endLife context.CancelFunc
-	cut     context.CancelFunc // ends a call whose context cannot end
+	cut     context.CancelFunc // ends a call for which no context was derived that could
 	lent    *lentContext       // the last that was made; it never changes, so it serves the same caller again
 	current checkout
 	socket  net.Conn // nil but for pgx: see netConn
