@@ -75,7 +75,7 @@ func (c *Conn) IsValid() bool {
 	}
 	c.unbind()
 	c.returns++
-	if c.returns%capCheckEvery == 0 {
+	if c.returns%capCheckEvery == 0 && c.connector.meddledWith() {
 		c.connector.checkSoon()
 	}
 	return true

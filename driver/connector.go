@@ -79,6 +79,13 @@ func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	return &Conn{connector: c, home: p.lender.Home(), phys: p, lastResort: !fresh}, nil
 }
 
+// meddledWith reports whether undoSettings would find anything to do.
+func (c *Connector) meddledWith() bool {
+	stats := c.facade.Load().Stats()
+	return stats.MaxOpenConnections > 0 || stats.MaxIdleClosed != c.idleClosed.Load() ||
+		stats.MaxLifetimeClosed+stats.MaxIdleTimeClosed > 0 && !c.lifetimeSeen.Load()
+}
+
 // checkSoon looks at the facade's settings in a moment. It may be called under database/sql's locks.
 func (c *Connector) checkSoon() {
 	if c.checking.CompareAndSwap(false, true) {
@@ -93,6 +100,9 @@ func (c *Connector) checkSoon() {
 func (c *Connector) undoSettings() {
 	db := c.facade.Load()
 	if db == nil {
+		return
+	}
+	if !c.meddledWith() {
 		return
 	}
 	stats := db.Stats()
