@@ -28,38 +28,47 @@ func awaitCleanup(conn sqldriver.Conn) {
 
 // What follows reaches into a *stdlib.Conn without an import of pgx. For every other connection it finds nothing.
 
-// cleanupDone is conn.Conn().PgConn().CleanupDone().
+// cleanupDone is conn.Conn().PgConn().CleanupDone() of a closed connection. (One that came from a pgxpool is not closed
+// by Close, but goes back there.)
 func cleanupDone(conn sqldriver.Conn) <-chan struct{} {
-	done, _ := pgMethod(conn, "CleanupDone").(chan struct{})
-	return done
+	pg := pgConn(conn)
+	if !pg.IsValid() {
+		return nil
+	}
+	if closed := callMethod(pg.MethodByName("IsClosed")); !closed.IsValid() || closed.Kind() != reflect.Bool || !closed.Bool() {
+		return nil
+	}
+	if done := callMethod(pg.MethodByName("CleanupDone")); done.IsValid() {
+		c, _ := done.Interface().(chan struct{})
+		return c
+	}
+	return nil
 }
 
 // netConn is conn.Conn().PgConn().Conn(): the socket. When a context ends, pgx does no more than set a deadline in the
 // past on it. The guard can do that by itself, so that the driver gets the caller's own context: deriving one from it
 // costs a tenth of pgx's throughput, and so does giving pgx one to watch where the caller's cannot end.
 func netConn(conn sqldriver.Conn) net.Conn {
-	c, _ := pgMethod(conn, "Conn").(net.Conn)
-	return c
+	pg := pgConn(conn)
+	if !pg.IsValid() {
+		return nil
+	}
+	if socket := callMethod(pg.MethodByName("Conn")); socket.IsValid() {
+		c, _ := socket.Interface().(net.Conn)
+		return c
+	}
+	return nil
 }
 
-// pgMethod calls a method of pgx's *pgconn.PgConn; nil if there is none. (It looks methods up by constant names, of which
-// the linker knows that they have to stay.)
-func pgMethod(conn sqldriver.Conn, name string) any {
-	v := callMethod(reflect.ValueOf(conn).MethodByName("Conn"))
-	if !v.IsValid() {
-		return nil
+// pgConn is conn.Conn().PgConn(). (Methods are looked up by constant names, of which the linker knows that they stay.)
+func pgConn(conn sqldriver.Conn) (pg reflect.Value) {
+	if v := callMethod(reflect.ValueOf(conn).MethodByName("Conn")); v.IsValid() {
+		pg = callMethod(v.MethodByName("PgConn"))
 	}
-	if v = callMethod(v.MethodByName("PgConn")); !v.IsValid() {
-		return nil
+	if pg.Kind() != reflect.Pointer {
+		return reflect.Value{}
 	}
-	m := v.MethodByName("CleanupDone")
-	if name == "Conn" {
-		m = v.MethodByName("Conn")
-	}
-	if v = callMethod(m); !v.IsValid() {
-		return nil
-	}
-	return v.Interface()
+	return pg
 }
 
 // callMethod calls a method without arguments and with one result that is no nil pointer; else the result is not valid.

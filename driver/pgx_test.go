@@ -17,6 +17,7 @@ type (
 	driverConn   = interface{ sqldriver.Conn }
 	shapedInner  struct{ pg *shapedPgConn }
 	shapedPgConn struct {
+		closed bool
 		done   chan struct{}
 		socket net.Conn
 	}
@@ -25,15 +26,18 @@ type (
 func (c *shapedConn) Conn() *shapedInner                 { return c.inner }
 func (c *shapedInner) PgConn() *shapedPgConn             { return c.pg }
 func (c *shapedPgConn) CleanupDone() (d chan (struct{})) { return c.done }
+func (c *shapedPgConn) IsClosed() bool                   { return c.closed }
 func (c *shapedPgConn) Conn() net.Conn                   { return c.socket }
 
 func TestCleanupOfPgxIsFoundAndOtherConnectionsHaveNone(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})
-	if got := cleanupDone(&shapedConn{inner: &shapedInner{&shapedPgConn{done: done}}}); got != (<-chan struct{})(done) {
+	if got := cleanupDone(&shapedConn{inner: &shapedInner{&shapedPgConn{closed: true, done: done}}}); got != (<-chan struct{})(done) {
 		t.Errorf("found %v", got)
 	}
-	for _, conn := range []sqldriver.Conn{&shapedConn{}, &shapedConn{inner: &shapedInner{}}, &Conn{}} {
+	for _, conn := range []sqldriver.Conn{
+		&shapedConn{}, &shapedConn{inner: &shapedInner{&shapedPgConn{done: done}}}, // as it comes back to a pgxpool
+		&shapedConn{inner: &shapedInner{}}, &Conn{}} {
 		if cleanupDone(conn) != nil {
 			t.Errorf("%T has one", conn)
 		}

@@ -102,8 +102,8 @@ func (p *Physical) Close() error {
 	p.guard.stop()
 	p.endLife()
 	p.stmts.forget()
-	if p.socket != nil && p.doom != nil {
-		p.socket.SetDeadline(time.Time{}) // a goodbye can be sent, and a pgxpool may keep what turned out well
+	if p.socket != nil && p.doom != nil && cleanupDone(p.conn) == nil {
+		p.socket.SetDeadline(time.Time{}) // the guard came too late: it ended nothing, and a pgxpool may keep the connection
 	}
 	err := p.conn.Close()
 	awaitCleanup(p.conn)
