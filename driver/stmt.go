@@ -14,11 +14,11 @@ var (
 )
 
 // Stmt is a virtual statement: a text. It is really prepared on whatever physical connection its Conn is bound to
-// when it is used.
+// when it is used. There can be very many, so it is small.
 type Stmt struct {
 	c      *Conn
 	text   *text // nil if once is set
-	inputs int   // NumInput of the first prepare
+	inputs int32 // NumInput of the first prepare
 	checks bool  // the driver's statements convert arguments themselves
 
 	// once is set for a statement that is not shared: one that database/sql prepares for a single use, or one that has
@@ -58,7 +58,7 @@ func (c *Conn) newStmt(ctx context.Context, query string, once bool) (s *Stmt, k
 }
 
 func (s *Stmt) learn(stmt sqldriver.Stmt) {
-	s.inputs = stmt.NumInput()
+	s.inputs = int32(stmt.NumInput())
 	_, checks := stmt.(sqldriver.NamedValueChecker)
 	_, converts := stmt.(columnConverter)
 	s.checks = checks || converts
@@ -89,7 +89,7 @@ func skipComments(query string) string {
 }
 
 // NumInput implements driver.Stmt.
-func (s *Stmt) NumInput() int { return s.inputs }
+func (s *Stmt) NumInput() int { return int(s.inputs) }
 
 // ExecContext implements driver.StmtExecContext.
 func (s *Stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
@@ -189,7 +189,7 @@ func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 		checker = p.checker
 	}
 	columns, _ := stmt.(columnConverter)
-	err = convert(checker, columns, s.inputs, nv)
+	err = convert(checker, columns, int(s.inputs), nv)
 	done = true
 	return err
 }
