@@ -75,7 +75,7 @@ func (c *Conn) IsValid() bool {
 	}
 	c.unbind()
 	c.returns++
-	if c.returns%capCheckEvery == 0 && c.connector.meddledWith() {
+	if c.returns%capCheckEvery == 0 && c.connector.meddledWith(c.connector.facade.Load().Stats()) {
 		c.connector.checkSoon()
 	}
 	return true

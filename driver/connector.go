@@ -80,8 +80,7 @@ func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 }
 
 // meddledWith reports whether undoSettings would find anything to do.
-func (c *Connector) meddledWith() bool {
-	stats := c.facade.Load().Stats()
+func (c *Connector) meddledWith(stats sql.DBStats) bool {
 	return stats.MaxOpenConnections > 0 || stats.MaxIdleClosed != c.idleClosed.Load() ||
 		stats.MaxLifetimeClosed+stats.MaxIdleTimeClosed > 0 && !c.lifetimeSeen.Load()
 }
@@ -102,10 +101,10 @@ func (c *Connector) undoSettings() {
 	if db == nil {
 		return
 	}
-	if !c.meddledWith() {
+	stats := db.Stats()
+	if !c.meddledWith(stats) {
 		return
 	}
-	stats := db.Stats()
 	if stats.MaxLifetimeClosed+stats.MaxIdleTimeClosed > 0 && c.lifetimeSeen.CompareAndSwap(false, true) {
 		c.router.Notice(NoticeLifetime)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	sqldriver "database/sql/driver"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -181,7 +180,7 @@ func (m *member) shut(reason CloseReason) {
 func (m *member) closePhysical() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("partition: driver panicked in Close: %v", v)
+			err = panicError(v)
 			m.pool.registry.logger.Error("driver panicked in Close", "pool", m.pool.name, "panic", v)
 		}
 	}()

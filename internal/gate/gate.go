@@ -210,13 +210,6 @@ func (g *Gate) Resize(limit int) {
 	g.serveLocked()
 }
 
-// SetMaxWaiting changes the bound of the queue. Who waits already goes on waiting.
-func (g *Gate) SetMaxWaiting(n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.maxWaiting = max(n, 0)
-}
-
 // Pause turns away every new caller, and those who wait, with ErrPaused. Permits that are out are not affected.
 func (g *Gate) Pause() {
 	g.mu.Lock()
