@@ -23,6 +23,7 @@ type rows struct {
 	k      call
 	rows   sqldriver.Rows
 	stmt   *prepared // to be given back with the rows; nil if there is none
+	spare  *spareRows
 	failed bool
 	closed bool
 }
@@ -31,8 +32,36 @@ type rows struct {
 func newRows(k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
 	k.pause(nil)
 	k.done = true
-	return wrapRows(&rows{k: *k, rows: r, stmt: stmt})
+	w := &k.c.spare
+	if w.busy {
+		w = new(spareRows) // several open rows on one connection: in a transaction, where the driver can
+	}
+	w.busy = true
+	w.rows = rows{k: *k, rows: r, stmt: stmt, spare: w}
+	return w.wrap()
 }
+
+// spareRows is the wrapper of a virtual connection's rows, used anew for each query: database/sql closes rows once, and
+// calls nothing of them afterwards.
+type spareRows struct {
+	rows
+	busy bool
+	scan scanRows // Go 1.27: see wrap
+}
+
+// free lets the wrapper be used again. Until then it is rows that are closed.
+func (w *spareRows) free() {
+	w.rows = rows{rows: closedRows{}, closed: true}
+	w.scan = scanRows{}
+	w.busy = false
+}
+
+// closedRows is what is left of rows that were closed.
+type closedRows struct{}
+
+func (closedRows) Columns() []string            { return nil }
+func (closedRows) Close() error                 { return nil }
+func (closedRows) Next([]sqldriver.Value) error { return io.EOF }
 
 func (r *rows) Columns() []string { return r.rows.Columns() }
 
@@ -66,6 +95,7 @@ func (r *rows) Close() error {
 		return r.rows.Close()
 	}
 	r.closed = true
+	defer r.spare.free()
 	if r.k.gone() {
 		r.k.release()
 		return nil

@@ -4,4 +4,7 @@ package driver
 
 import sqldriver "database/sql/driver"
 
-func wrapRows(r *rows) sqldriver.Rows { return r }
+// scanRows is for Go 1.27.
+type scanRows struct{}
+
+func (w *spareRows) wrap() sqldriver.Rows { return &w.rows }

@@ -12,11 +12,13 @@ type scanRows struct {
 	scanner sqldriver.RowsColumnScanner
 }
 
-func wrapRows(r *rows) sqldriver.Rows {
-	if scanner, ok := r.rows.(sqldriver.RowsColumnScanner); ok {
-		return &scanRows{r, scanner}
+func (w *spareRows) wrap() sqldriver.Rows {
+	scanner, ok := w.rows.rows.(sqldriver.RowsColumnScanner)
+	if !ok {
+		return &w.rows
 	}
-	return r
+	w.scan = scanRows{&w.rows, scanner}
+	return &w.scan
 }
 
 func (r *scanRows) NextRow() error {

@@ -7,27 +7,30 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
 )
 
-// The idle list. Whoever takes a connection from it holds a permit first; whoever puts one back still does.
+// The idle list. Whoever takes a connection from it holds a permit first; whoever puts one back still does. The clock is
+// read before the gate is locked: to read it takes as long as all that is done under the lock.
 
 // tryLend takes a permit and an idle connection, or nothing. It looks for the connection first, so that a permit is
 // never taken, and somebody else turned away, for nothing.
 func (p *Pool) tryLend() *member {
+	t := driver.Now()
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	if len(p.idle) == 0 || !p.gate.TryAcquireLocked() {
 		return nil
 	}
-	return p.lendLocked()
+	return p.lendLocked(t)
 }
 
 // lend takes an idle connection for a caller that has its permit. If there is none the caller may dial one, unless the
 // pool has shrunk meanwhile, or shrunk and grown, and still has as many connections as it may: then again is true, and the
 // permit is taken back.
 func (p *Pool) lend() (m *member, again bool) {
+	t := driver.Now()
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	if len(p.idle) > 0 {
-		return p.lendLocked(), false
+		return p.lendLocked(t), false
 	}
 	if again = p.gate.OverLocked(); again {
 		p.gate.ReleaseLocked()
@@ -35,12 +38,11 @@ func (p *Pool) lend() (m *member, again bool) {
 	return nil, again
 }
 
-func (p *Pool) lendLocked() *member {
+func (p *Pool) lendLocked(t time.Duration) *member {
 	last := len(p.idle) - 1
 	m := p.idle[last]
 	p.idle[last] = nil
 	p.idle = p.idle[:last]
-	t := driver.Now()
 	m.expired = m.expiresAt() <= t
 	p.holdLocked(m, t)
 	return m
@@ -48,9 +50,10 @@ func (p *Pool) lendLocked() *member {
 
 // hold begins the borrowing of a connection that was just dialed.
 func (p *Pool) hold(m *member) {
+	t := driver.Now()
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	p.holdLocked(m, driver.Now())
+	p.holdLocked(m, t)
 }
 
 func (p *Pool) holdLocked(m *member, t time.Duration) {
@@ -60,25 +63,25 @@ func (p *Pool) holdLocked(m *member, t time.Duration) {
 
 // settle ends the borrowing of a connection that will be closed. Its permit stays.
 func (p *Pool) settle(m *member) (held time.Duration) {
+	t := driver.Now()
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	held, _ = p.settleLocked(m)
-	return held
+	return p.settleLocked(m, t)
 }
 
-func (p *Pool) settleLocked(m *member) (held, t time.Duration) {
-	t = driver.Now()
+func (p *Pool) settleLocked(m *member, t time.Duration) (held time.Duration) {
 	held = t - m.since
 	p.holds.end(m.since, held)
-	return held, t
+	return held
 }
 
 // takeBack ends the borrowing of a sound connection: it goes back on the list, and its permit to the gate. If there is
 // a reason not to keep it, both stay with the caller.
 func (p *Pool) takeBack(m *member) (held time.Duration, reason CloseReason) {
+	t := driver.Now()
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	held, t := p.settleLocked(m)
+	held = p.settleLocked(m, t)
 	if reason = p.keepLocked(m, t); reason == "" {
 		p.gate.ReleaseLocked()
 	}
