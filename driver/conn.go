@@ -24,7 +24,7 @@ var (
 // database/sql never uses a connection from two goroutines at once, so a Conn needs no lock.
 type Conn struct {
 	connector *Connector
-	home      any // the pool of its first binding, for life
+	last      Lender // of the connection it had last; a virtual connection belongs to the pool of its first binding for life
 
 	phys *Physical
 	// refusal is the final answer of a checkout that bound nothing: what every call of this checkout returns.
@@ -54,7 +54,7 @@ func (c *Conn) ResetSession(ctx context.Context) error {
 	var p *Physical
 	var err error
 	if _, ok := ctx.(nudge); !ok {
-		p, err = c.connector.router.Try(ctx, c.home)
+		p, err = c.connector.router.Try(ctx, c.last)
 	}
 	switch {
 	case err != nil:
@@ -63,7 +63,7 @@ func (c *Conn) ResetSession(ctx context.Context) error {
 		c.dropped = true
 		return sqldriver.ErrBadConn
 	default:
-		c.phys = p
+		c.phys, c.last = p, p.lender
 	}
 	return nil
 }

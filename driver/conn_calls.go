@@ -174,7 +174,7 @@ func (c *Conn) again(ctx context.Context, err *error) bool {
 		c.refusal, *err = failed, failed
 		return false
 	}
-	c.phys = fresh
+	c.phys, c.last = fresh, fresh.lender
 	return true
 }
 

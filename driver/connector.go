@@ -76,7 +76,7 @@ func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{connector: c, home: p.lender.Home(), phys: p, lastResort: !fresh}, nil
+	return &Conn{connector: c, last: p.lender, phys: p, lastResort: !fresh}, nil
 }
 
 // meddledWith reports whether undoSettings would find anything to do.

@@ -107,6 +107,7 @@ func (p *Physical) Close() error {
 	}
 	err := p.conn.Close()
 	awaitCleanup(p.conn)
+	p.raw = raw{} // a virtual connection may remember p for a while
 	return err
 }
 

@@ -9,10 +9,10 @@ import (
 // A Router leads a checkout to a physical connection.
 type Router interface {
 	// Try returns an open and idle connection of the pool that ctx asks for, without waiting and without dialing.
-	// home is the Home of the virtual connection that asks: a connection of another pool must not be returned.
-	// It returns nil where there is none to be had so. A non-nil error is final: the caller gets it from its first
-	// call (database/sql passes no error of ResetSession on).
-	Try(ctx context.Context, home any) (*Physical, error)
+	// last stands behind the connection that the caller had last: it may be had again if nobody has it now, and one of
+	// another pool must not be returned. Try returns nil where there is none to be had so. A non-nil error is final: the
+	// caller gets it from its first call (database/sql passes no error of ResetSession on).
+	Try(ctx context.Context, last Lender) (*Physical, error)
 
 	// Acquire returns a connection of the pool that ctx asks for; it may wait and it may dial, and fresh says whether it
 	// did dial this one. Its error reaches the caller of database/sql unchanged.
@@ -41,9 +41,6 @@ const (
 // A Lender stands behind one Physical: the pool that it belongs to, and what that pool knows of it. Its methods are
 // called by the goroutine that has the connection checked out, unless they say otherwise.
 type Lender interface {
-	// Home identifies the pool. A virtual connection belongs to the pool of its first binding for life.
-	Home() any
-
 	// Inspect says what the text of a statement means for the connection. It is asked once per text, more or less.
 	Inspect(query string) Traits
 

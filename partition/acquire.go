@@ -27,18 +27,21 @@ func (p *Pool) budget() budget {
 // unbounded is the budget of an acquire that only its context bounds.
 var unbounded = budget{never, never}
 
-// tryAcquire lends an idle connection, if that is possible without waiting. The error is final.
-func (p *Pool) tryAcquire(ctx context.Context) (*driver.Physical, error) {
-	m := p.tryLend()
-	if m == nil {
-		return nil, nil
+// tryAcquire lends an idle connection, if that is possible without waiting: last if it can be had, so that who comes
+// again finds what was there. The error is final.
+func (p *Pool) tryAcquire(ctx context.Context, last *member) (*driver.Physical, error) {
+	m := last
+	if m == nil || !p.take(m) {
+		if m = p.tryLend(); m == nil {
+			return nil, nil
+		}
 	}
-	a := acquire{pool: p, ctx: ctx, began: m.since, budget: p.budget()}
+	a := acquire{pool: p, ctx: ctx, began: m.loan.since(), budget: p.budget()}
 	if m.expired {
 		a.giveUp(m, CloseExpired)
 		return nil, nil
 	}
-	err := m.phys.Reset(ctx, m.since+a.budget.total)
+	err := m.phys.Reset(ctx, a.began+a.budget.total)
 	if err == nil {
 		a.done(m)
 		return m.phys, nil
@@ -188,7 +191,7 @@ func (a *acquire) explain(cause error, waited time.Duration) error {
 func (p *Pool) describe(e *AcquireError) {
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	s, hold := p.gate.StatsLocked(), p.holds.expected(driver.Now())
+	s, hold := p.gate.StatsLocked(), p.expectedHoldLocked(driver.Now())
 	e.MaxOpenConns, e.InUse, e.Waiting, e.MaxWaiting = s.Limit, s.InUse, s.Waiting, s.MaxWaiting
 	e.retryAfter = hold * time.Duration(s.Waiting+1) / time.Duration(max(s.Limit, 1))
 }

@@ -88,7 +88,7 @@ func (d *dialing) land() {
 		d.pool.registry.logger.Warn("dial failed after its caller had left", "pool", d.pool.name, "error", d.failure())
 		return
 	}
-	if reason := d.pool.park(d.m); reason != "" {
+	if reason := d.pool.land(d.m); reason != "" {
 		d.m.discard(reason)
 	}
 }

@@ -7,8 +7,69 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
 )
 
-// The idle list. Whoever takes a connection from it holds a permit first; whoever puts one back still does. The clock is
-// read before the gate is locked: to read it takes as long as all that is done under the lock.
+// A connection is idle, out, or on its way to be closed. Whoever takes one from the idle list holds a permit first;
+// whoever puts one back still does. The clock is read before the gate is locked: to read it takes as long as all that is
+// done under the lock.
+
+// take lends the connection that a virtual connection had last, if it is parked since: the usual checkout, without a lock.
+func (p *Pool) take(m *member) bool {
+	h, since := m.loan.get()
+	if h != parked || !p.gate.Calm() {
+		return false
+	}
+	t := driver.Now()
+	if !m.loan.change(parked, since, borrowed, t) {
+		return false
+	}
+	p.gate.TakeParked()
+	m.expired = m.expiresAt(since) <= t
+	return true
+}
+
+// park ends a borrowing without a lock: the connection stays where it is, for who had it last or who needs one more.
+func (p *Pool) park(m *member, t time.Duration) bool {
+	if !p.gate.Calm() || p.idleLimit.Load() < p.limit.Load() || m.dies <= t {
+		return false
+	}
+	p.gate.Park()
+	m.loan.set(parked, t)
+	if p.gate.Calm() || !m.loan.change(parked, t, borrowed, t) {
+		return true
+	}
+	p.gate.Unpark()
+	return false
+}
+
+// reclaimLocked takes back the connection that was parked last, and its permit.
+func (p *Pool) reclaimLocked() bool {
+	for p.gate.AnyParked() {
+		m, last := (*member)(nil), time.Duration(0)
+		for _, o := range p.out {
+			if h, since := o.loan.get(); h == parked && (m == nil || since > last) {
+				m, last = o, since
+			}
+		}
+		if m == nil || p.reclaimOneLocked(m, last) {
+			return m != nil
+		}
+	}
+	return false
+}
+
+func (p *Pool) reclaimAllLocked() {
+	for p.reclaimLocked() {
+	}
+}
+
+func (p *Pool) reclaimOneLocked(m *member, since time.Duration) bool {
+	if !m.loan.change(parked, since, inHouse, since) {
+		return false
+	}
+	p.dropLocked(m)
+	p.idle = append(p.idle, m)
+	p.gate.ReleaseParkedLocked()
+	return true
+}
 
 // tryLend takes a permit and an idle connection, or nothing. It looks for the connection first, so that a permit is
 // never taken, and somebody else turned away, for nothing.
@@ -16,7 +77,7 @@ func (p *Pool) tryLend() *member {
 	t := driver.Now()
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	if len(p.idle) == 0 || !p.gate.TryAcquireLocked() {
+	if len(p.idle) == 0 && !p.reclaimLocked() || !p.gate.TryAcquireLocked() {
 		return nil
 	}
 	return p.lendLocked(t)
@@ -29,7 +90,7 @@ func (p *Pool) lend() (m *member, again bool) {
 	t := driver.Now()
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	if len(p.idle) > 0 {
+	if len(p.idle) > 0 || p.reclaimLocked() {
 		return p.lendLocked(t), false
 	}
 	if again = p.gate.OverLocked(); again {
@@ -43,7 +104,7 @@ func (p *Pool) lendLocked(t time.Duration) *member {
 	m := p.idle[last]
 	p.idle[last] = nil
 	p.idle = p.idle[:last]
-	m.expired = m.expiresAt() <= t
+	m.expired = m.expiresAt(m.loan.since()) <= t
 	p.holdLocked(m, t)
 	return m
 }
@@ -57,61 +118,69 @@ func (p *Pool) hold(m *member) {
 }
 
 func (p *Pool) holdLocked(m *member, t time.Duration) {
-	m.since = t
-	p.holds.begin(t)
+	m.loan.set(borrowed, t)
+	m.place = len(p.out)
+	p.out = append(p.out, m)
+	p.watchLocked(m.expiresAt(t), t) // it may be parked and forgotten
+}
+
+// dropLocked takes m off the list of those that are out.
+func (p *Pool) dropLocked(m *member) {
+	last := len(p.out) - 1
+	p.out[m.place] = p.out[last]
+	p.out[m.place].place = m.place
+	p.out[last] = nil
+	p.out = p.out[:last]
 }
 
 // settle ends the borrowing of a connection that will be closed. Its permit stays.
 func (p *Pool) settle(m *member) (held time.Duration) {
 	t := driver.Now()
+	held = t - m.loan.since()
+	p.holds.end(held)
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	return p.settleLocked(m, t)
-}
-
-func (p *Pool) settleLocked(m *member, t time.Duration) (held time.Duration) {
-	held = t - m.since
-	p.holds.end(m.since, held)
+	m.loan.set(inHouse, t)
+	p.dropLocked(m)
 	return held
 }
 
-// takeBack ends the borrowing of a sound connection: it goes back on the list, and its permit to the gate. If there is
-// a reason not to keep it, both stay with the caller.
+// takeBack ends the borrowing of a sound connection: it is parked, or goes back on the list, and its permit to the gate.
+// If there is a reason not to keep it, both stay with the caller.
 func (p *Pool) takeBack(m *member) (held time.Duration, reason CloseReason) {
+	t := driver.Now()
+	held = t - m.loan.since()
+	p.holds.end(held)
+	if p.park(m, t) {
+		return held, ""
+	}
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	p.dropLocked(m)
+	return held, p.keepLocked(m, t)
+}
+
+// land does the same with a connection that nobody has borrowed yet.
+func (p *Pool) land(m *member) (reason CloseReason) {
 	t := driver.Now()
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	held = p.settleLocked(m, t)
-	if reason = p.keepLocked(m, t); reason == "" {
-		p.gate.ReleaseLocked()
-	}
-	return held, reason
-}
-
-// park does the same with a connection that nobody has borrowed yet.
-func (p *Pool) park(m *member) (reason CloseReason) {
-	p.gate.Lock()
-	defer p.gate.Unlock()
-	if reason = p.keepLocked(m, driver.Now()); reason == "" {
-		p.gate.ReleaseLocked()
-	}
-	return reason
+	return p.keepLocked(m, t)
 }
 
 func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
+	m.loan.set(inHouse, t)
 	switch {
 	case p.closed:
 		return CloseShutdown
 	case m.dies <= t:
 		return CloseExpired
-	case len(p.idle) >= p.maxIdle() || len(p.idle)+p.holds.current >= int(p.limit.Load()):
+	case len(p.idle) >= int(p.idleLimit.Load()) || len(p.idle)+len(p.out) >= int(p.limit.Load()):
 		return CloseSurplus
 	}
-	m.since = t
 	p.idle = append(p.idle, m)
-	if at := m.expiresAt(); at < p.reapAt {
-		p.watchLocked(at, t)
-	}
+	p.watchLocked(m.expiresAt(t), t)
+	p.gate.ReleaseLocked()
 	return ""
 }
 
@@ -119,7 +188,8 @@ func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
 // left for it: so the pool cannot grow again past what is still on the server.
 func (p *Pool) trim() {
 	p.gate.Lock()
-	keep := max(min(p.maxIdle(), int(p.limit.Load())-p.gate.InUseLocked()), 0)
+	p.reclaimAllLocked()
+	keep := max(min(int(p.idleLimit.Load()), int(p.limit.Load())-p.gate.OutLocked()), 0)
 	surplus := max(len(p.idle)-keep, 0)
 	closing := slices.Clone(p.idle[:surplus])
 	p.idle = slices.Delete(p.idle, 0, surplus)
@@ -135,8 +205,11 @@ func (p *Pool) trim() {
 // minWatch keeps the reaper from running more often than is of use.
 const minWatch = time.Second
 
-// watchLocked sets the reaper for at.
+// watchLocked sets the reaper for at, if it is not to come sooner.
 func (p *Pool) watchLocked(at, t time.Duration) {
+	if at >= p.reapAt {
+		return
+	}
 	p.reapAt = at
 	wait := max(at-t, minWatch)
 	if p.reaper == nil {
@@ -154,9 +227,10 @@ func (p *Pool) reap() {
 	if p.closed {
 		return
 	}
-	t, next := driver.Now(), never
+	t := driver.Now()
+	next := p.reclaimExpiredLocked(t)
 	p.idle = slices.DeleteFunc(p.idle, func(m *member) bool {
-		at := m.expiresAt()
+		at := m.expiresAt(m.loan.since())
 		if at > t || !p.gate.ReserveLocked() {
 			next = min(next, at)
 			return false
@@ -164,7 +238,25 @@ func (p *Pool) reap() {
 		go m.discard(CloseExpired)
 		return true
 	})
-	if p.reapAt = next; next < never {
-		p.watchLocked(next, t)
+	p.reapAt = never
+	p.watchLocked(next, t)
+}
+
+// reclaimExpiredLocked puts parked connections that have expired on the idle list, and returns when the next one of those
+// that are out will, at the earliest. (One that is lent past its lifetime is closed when it comes back.)
+func (p *Pool) reclaimExpiredLocked(t time.Duration) (next time.Duration) {
+	next = never
+	for _, m := range slices.Clone(p.out) {
+		h, since := m.loan.get()
+		if h != parked {
+			since = t
+		}
+		at := m.expiresAt(since)
+		if at > t {
+			next = min(next, at)
+		} else if h == parked {
+			p.reclaimOneLocked(m, since)
+		}
 	}
+	return next
 }

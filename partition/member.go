@@ -24,7 +24,8 @@ type member struct {
 	grace   time.Duration // of the guard behind the server's limit
 
 	dies    time.Duration // when its lifetime ends
-	since   time.Duration // on loan since; or idle since
+	loan    loan          // who has it
+	place   int           // in its pool's list of those that are out; the gate's lock guards it
 	expired bool          // found so when it was lent
 	began   time.Duration // when its borrower came for it
 }
@@ -52,16 +53,13 @@ func newMember(p *Pool, conn sqldriver.Conn, d stmttimeout.Dialect, a stmttimeou
 	return m
 }
 
-// expiresAt is when an idle connection is too old, or has been idle for too long.
-func (m *member) expiresAt() time.Duration {
+// expiresAt is when a connection that is idle since then is too old, or has been idle for too long.
+func (m *member) expiresAt(since time.Duration) time.Duration {
 	if idle := m.pool.config.ConnMaxIdleTime; idle > 0 {
-		return min(m.dies, m.since+idle)
+		return min(m.dies, since+idle)
 	}
 	return m.dies
 }
-
-// Home implements driver.Lender.
-func (m *member) Home() any { return m.pool }
 
 // Inspect implements driver.Lender.
 func (m *member) Inspect(query string) (t driver.Traits) {
@@ -191,8 +189,9 @@ func (m *member) closePhysical() (err error) {
 // counts against the same acquire timeout.
 func (m *member) Replace(ctx context.Context) (*driver.Physical, error) {
 	p := m.pool
+	waited := m.loan.since() - m.began
 	held := p.settle(m)
-	a := &acquire{pool: p, ctx: ctx, began: driver.Now() - (m.since - m.began), budget: p.budget()}
+	a := &acquire{pool: p, ctx: ctx, began: driver.Now() - waited, budget: p.budget()}
 	fresh, err := a.dial(m)
 	if err != nil {
 		p.registry.observers.released(ReleaseEvent{p.name, held}) // the permit is gone with it

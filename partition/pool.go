@@ -26,13 +26,17 @@ type Pool struct {
 	config   PoolConfig // effective; MaxOpenConns is the one it was opened with
 	gate     *gate.Gate
 	limit    atomic.Int64 // MaxOpenConns now
+	// idleLimit is MaxIdleConns now: it follows MaxOpenConns unless it was set smaller.
+	idleLimit atomic.Int64
 
 	// The gate's lock guards the fields below as well: see gate.Lock.
 	idle   []*member // oldest first; the youngest is lent first
+	out    []*member // lent or parked: each has a permit; in no order
 	closed bool
 	reaper *time.Timer   // nil until it was first set
 	reapAt time.Duration // when it will look; never if it need not
-	holds  holds
+
+	holds holds
 
 	facadeMu  sync.Mutex        // guards facade and connector
 	facade    *sql.DB           // DB(); nil until somebody asks
@@ -46,8 +50,9 @@ type Pool struct {
 }
 
 func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
-	p := &Pool{name: name, registry: r, server: s, config: c, gate: gate.New(c.MaxOpenConns, c.MaxWaiting), reapAt: never}
-	p.limit.Store(int64(c.MaxOpenConns))
+	p := &Pool{name: name, registry: r, server: s, config: c, reapAt: never}
+	p.gate = gate.New(c.MaxOpenConns, c.MaxWaiting, p.reclaimLocked)
+	p.setLimit(c.MaxOpenConns)
 	return p
 }
 
@@ -59,17 +64,18 @@ func (p *Pool) Name() workload.Name { return p.name }
 func (p *Pool) Config() PoolConfig {
 	c := p.config
 	c.MaxOpenConns = int(p.limit.Load())
-	c.MaxIdleConns = p.maxIdle()
+	c.MaxIdleConns = int(p.idleLimit.Load())
 	c.DSN = redactDSN(c.DSN)
 	return c
 }
 
-// maxIdle follows MaxOpenConns unless it was set smaller.
-func (p *Pool) maxIdle() int {
-	if p.config.MaxIdleConns == p.config.MaxOpenConns {
-		return int(p.limit.Load())
+func (p *Pool) setLimit(n int) {
+	idle := n
+	if p.config.MaxIdleConns != p.config.MaxOpenConns {
+		idle = min(p.config.MaxIdleConns, n)
 	}
-	return min(p.config.MaxIdleConns, int(p.limit.Load()))
+	p.limit.Store(int64(n))
+	p.idleLimit.Store(int64(idle))
 }
 
 // DB returns the pool as a *sql.DB: all work through it runs in this pool, whatever the tag, for job workers and for
@@ -105,7 +111,7 @@ func (p *Pool) Resize(maxOpenConns int) error {
 	if err := r.checkBudget(p, maxOpenConns); err != nil {
 		return err
 	}
-	p.limit.Store(int64(maxOpenConns))
+	p.setLimit(maxOpenConns)
 	p.gate.Resize(maxOpenConns)
 	p.trim()
 	r.connector.KeepIdle(r.totalOpenConns())
@@ -128,6 +134,7 @@ func (p *Pool) close() {
 	p.gate.Close()
 	p.gate.Lock()
 	p.closed = true
+	p.reclaimAllLocked()
 	idle := p.idle
 	p.idle = nil
 	if p.reaper != nil {

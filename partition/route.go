@@ -21,14 +21,15 @@ var (
 type router struct{ r *Registry }
 
 // Try implements driver.Router.
-func (x router) Try(ctx context.Context, home any) (*driver.Physical, error) {
-	p, _ := home.(*Pool)
+func (x router) Try(ctx context.Context, last driver.Lender) (*driver.Physical, error) {
+	m := last.(*member)
+	p := m.pool
 	if name, tagged := workload.From(ctx); !tagged || name != p.name {
 		if other, err := x.r.poolFor(ctx); err != nil || other != p {
 			return nil, nil // Connect finds the other pool, or says the error
 		}
 	}
-	return p.tryAcquire(ctx)
+	return p.tryAcquire(ctx, m)
 }
 
 // Acquire implements driver.Router.
@@ -48,8 +49,8 @@ func (x router) Close() error             { return x.r.shut() }
 type poolRouter struct{ p *Pool }
 
 // Try implements driver.Router.
-func (x poolRouter) Try(ctx context.Context, _ any) (*driver.Physical, error) {
-	return x.p.tryAcquire(ctx)
+func (x poolRouter) Try(ctx context.Context, last driver.Lender) (*driver.Physical, error) {
+	return x.p.tryAcquire(ctx, last.(*member))
 }
 
 // Acquire implements driver.Router.

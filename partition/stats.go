@@ -63,7 +63,8 @@ func (p *Pool) Stats() Stats {
 	if e := p.enforcement.Load(); e != nil {
 		s.Enforcement = string(*e)
 	}
-	s.Idle, s.Held, s.HoldTime, s.HoldMean = len(p.idle), p.holds.ended, p.holds.total, p.holds.mean
+	s.Idle = len(p.idle) + g.Parked
+	s.Held, s.HoldTime, s.HoldMean = p.holds.ended.Load(), time.Duration(p.holds.total.Load()), time.Duration(p.holds.mean.Load())
 	return s
 }
 
@@ -92,40 +93,35 @@ func (c *counters) refused(err error) {
 	}
 }
 
-// holds is how long connections are held. Its pool's lock guards it.
+// holds is how long connections were held.
 type holds struct {
-	ended uint64
-	total time.Duration
-	mean  time.Duration // exponential, over some 16 borrowings
-
-	current int           // borrowings that go on
-	origin  time.Duration // when the first of them began, or one before it
-	begun   time.Duration // their beginnings, after origin and added up
+	ended atomic.Uint64
+	total atomic.Int64
+	mean  atomic.Int64 // exponential, over some 16 borrowings; of two that end at once one may go unnoticed
 }
 
-func (h *holds) begin(t time.Duration) {
-	if h.current == 0 {
-		h.origin, h.begun = t, 0
+func (h *holds) end(held time.Duration) {
+	h.total.Add(int64(held))
+	if h.ended.Add(1) == 1 {
+		h.mean.Store(int64(held))
+		return
 	}
-	h.current++
-	h.begun += t - h.origin
+	mean := h.mean.Load()
+	h.mean.Store(mean + (int64(held)-mean)/16)
 }
 
-func (h *holds) end(begun, held time.Duration) {
-	h.current--
-	h.begun -= begun - h.origin
-	h.ended++
-	h.total += held
-	if h.ended == 1 {
-		h.mean = held
-	}
-	h.mean += (held - h.mean) / 16
-}
+// holdSample is how many of the connections that are out tell how long they have been: a rejection must not take longer
+// the larger the pool is.
+const holdSample = 32
 
-// expected is how long a permit is likely to be held: as of late, or longer if those that are out now have been.
-func (h *holds) expected(t time.Duration) time.Duration {
-	if h.current == 0 {
-		return h.mean
+// expectedHoldLocked is how long a permit is likely to be held: as of late, or longer if those that are out now have been.
+func (p *Pool) expectedHoldLocked(t time.Duration) time.Duration {
+	var sum, n time.Duration
+	for _, m := range p.out[:min(len(p.out), holdSample)] {
+		if h, since := m.loan.get(); h == borrowed {
+			sum += t - since
+			n++
+		}
 	}
-	return max(h.mean, t-h.origin-h.begun/time.Duration(h.current))
+	return max(time.Duration(p.holds.mean.Load()), sum/max(n, 1))
 }

@@ -3,12 +3,22 @@
 // A Gate is a counting semaphore with a bounded queue. It differs from a weighted semaphore in what it promises
 // about time: a caller that finds the queue full is turned away at once, one that waits is served strictly in order
 // of arrival, and none waits longer than it said.
+//
+// # Parked permits
+//
+// A lock that every call takes twice is what limits a busy pool: where the processors are all in use, whoever holds it is
+// sometimes put aside by the operating system, and everybody else queues up behind. So a permit may be parked: it stays
+// out, and with whatever its owner gave it for, but counts as free. The next call that wants the same thing takes it up
+// again, without the lock (it wins it by a compare-and-swap of the owner's). Only a caller for whom no permit is left
+// has the owner give up a parked one. Parking is possible while the gate is calm; as soon as somebody waits, each permit
+// that comes back goes by way of the lock, and is handed to who came first.
 package gate
 
 import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,25 +38,31 @@ type Gate struct {
 	// that it will ever get.)
 	mu sync.Mutex
 
-	limit      int // permits; inUse may exceed it for a while after it shrank
 	maxWaiting int
-	inUse      int
 	queue      queue
 	paused     bool
 	closed     bool
+	reclaim    func() bool // see New
+	waited     uint64
+	waitTime   time.Duration
 
-	peakInUse      int
-	acquired       uint64
-	waited         uint64
-	waitTime       time.Duration
-	saturatedSince time.Time // zero while a permit is free
-	saturatedTime  time.Duration
+	// Written under mu alone, and read without it.
+	limit atomic.Int64 // permits; out may exceed it for a while after it shrank
+	out   atomic.Int64 // permits that are out, parked ones included
+	calm  atomic.Bool  // what Calm says; kept by Unlock
+
+	// Counted without mu.
+	parked   atomic.Int64
+	peak     atomic.Int64 // the most that ever were in use
+	acquired atomic.Uint64
+	saturation
 }
 
 // Stats is a snapshot of a gate.
 type Stats struct {
 	Limit, MaxWaiting         int
 	InUse, PeakInUse, Waiting int
+	Parked                    int           // out, and in use by nobody
 	Acquired, Waited          uint64        // permits given, and how many of the callers had queued (served or not)
 	WaitTime                  time.Duration // in the queue, by all callers together
 	SaturatedFor              time.Duration // how long every permit has now been out without a break; 0 if one is free
@@ -55,9 +71,16 @@ type Stats struct {
 }
 
 // New returns a gate of limit permits and at most maxWaiting waiters. A maxWaiting of zero or less admits no waiter.
-func New(limit, maxWaiting int) *Gate {
-	g := &Gate{limit: limit, maxWaiting: max(maxWaiting, 0)}
-	g.markSaturationLocked()
+//
+// reclaim is called under Lock when no permit is left. It takes back one that is parked, with ReleaseParkedLocked, and
+// reports whether there was one. It is nil where the owner parks none.
+func New(limit, maxWaiting int, reclaim func() bool) *Gate {
+	if reclaim == nil {
+		reclaim = func() bool { return false }
+	}
+	g := &Gate{maxWaiting: max(maxWaiting, 0), reclaim: reclaim}
+	g.saturation.since.Store(free)
+	g.Resize(limit)
 	return g
 }
 
@@ -67,12 +90,17 @@ func New(limit, maxWaiting int) *Gate {
 func (g *Gate) Lock() { g.mu.Lock() }
 
 // Unlock ends Lock.
-func (g *Gate) Unlock() { g.mu.Unlock() }
+func (g *Gate) Unlock() {
+	if calm := !g.closed && !g.paused && g.queue.len == 0 && g.out.Load() <= g.limit.Load(); calm != g.calm.Load() {
+		g.calm.Store(calm)
+	}
+	g.mu.Unlock()
+}
 
 // TryAcquire takes a permit if one is free. It never takes one past a waiter: while somebody waits, none is free.
 func (g *Gate) TryAcquire() bool {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.Unlock()
 	return g.TryAcquireLocked()
 }
 
@@ -81,28 +109,42 @@ func (g *Gate) TryAcquireLocked() bool {
 	if g.paused || !g.takeLocked() {
 		return false
 	}
-	g.acquired++
+	g.acquired.Add(1)
 	return true
 }
 
 // SeizeLocked takes a permit whether or not one is free, for what is in use already and has none.
-func (g *Gate) SeizeLocked() {
-	g.inUse++
-	g.markSaturationLocked()
-}
+func (g *Gate) SeizeLocked() { g.addLocked(1) }
 
-// ReserveLocked is TryAcquireLocked for the owner's own upkeep: it works while the gate is paused and is not counted as
-// acquired.
-func (g *Gate) ReserveLocked() bool { return g.takeLocked() }
-
-func (g *Gate) takeLocked() bool {
-	if g.closed || g.inUse >= g.limit || g.queue.len > 0 {
+// ReserveLocked is TryAcquireLocked for the owner's own upkeep: it works while the gate is paused, takes no parked
+// permit, and is not counted as acquired.
+func (g *Gate) ReserveLocked() bool {
+	if g.closed || g.queue.len > 0 || g.out.Load() >= g.limit.Load() {
 		return false
 	}
-	g.inUse++
-	g.peakInUse = max(g.peakInUse, g.inUse)
-	g.markSaturationLocked()
+	g.addLocked(1)
 	return true
+}
+
+// takeLocked says that the gate is no longer calm before it looks for a parked permit. So either it finds the permit
+// that somebody is parking now, or that somebody sees it and gives the permit back instead: see Calm.
+func (g *Gate) takeLocked() bool {
+	if g.closed || g.queue.len > 0 {
+		return false
+	}
+	if g.out.Load() >= g.limit.Load() {
+		g.calm.Store(false)
+		if !g.reclaim() || g.out.Load() >= g.limit.Load() {
+			return false
+		}
+	}
+	g.addLocked(1)
+	return true
+}
+
+func (g *Gate) addLocked(n int64) {
+	g.out.Add(n)
+	g.used()
 }
 
 // Acquire takes a permit, waiting for it at most timeout and at most until ctx is done. A timeout of zero or less
@@ -117,21 +159,21 @@ func (g *Gate) Acquire(ctx context.Context, timeout time.Duration) error {
 
 	g.mu.Lock()
 	g.waitTime += time.Since(began)
-	g.mu.Unlock()
+	g.Unlock()
 	return err
 }
 
 // enter takes a permit (nil, nil), refuses (nil, err), or queues a waiter.
 func (g *Gate) enter(timeout time.Duration) (*waiter, error) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.Unlock()
 	switch {
 	case g.closed:
 		return nil, ErrClosed
 	case g.paused:
 		return nil, ErrPaused
 	case g.takeLocked():
-		g.acquired++
+		g.acquired.Add(1)
 		return nil, nil
 	case g.queue.len >= g.maxWaiting:
 		return nil, ErrFull
@@ -163,7 +205,7 @@ func (g *Gate) wait(ctx context.Context, w *waiter, timeout time.Duration) error
 func (g *Gate) leave(w *waiter, reason error) error {
 	g.mu.Lock()
 	queued := g.queue.remove(w)
-	g.mu.Unlock()
+	g.Unlock()
 	if queued {
 		return reason
 	}
@@ -178,42 +220,41 @@ func (g *Gate) leave(w *waiter, reason error) error {
 // Release gives a permit back, to the longest waiting caller if there is one.
 func (g *Gate) Release() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.Unlock()
 	g.ReleaseLocked()
 }
 
 // ReleaseLocked is Release under Lock.
 func (g *Gate) ReleaseLocked() {
-	if g.inUse <= 0 {
+	if g.out.Load() <= 0 {
 		panic("bug: gate: more permits released than taken")
 	}
-	g.inUse--
+	g.out.Add(-1)
 	g.serveLocked()
 }
 
 // serveLocked hands free permits to waiters, in the order of their arrival.
 func (g *Gate) serveLocked() {
-	for g.queue.len > 0 && g.inUse < g.limit {
-		g.inUse++
-		g.peakInUse = max(g.peakInUse, g.inUse)
-		g.acquired++
+	for g.queue.len > 0 && g.out.Load() < g.limit.Load() {
+		g.addLocked(1)
+		g.acquired.Add(1)
 		g.queue.pop().answer <- nil
 	}
-	g.markSaturationLocked()
+	g.saturation.mark(g)
 }
 
 // Resize changes the number of permits. Growing serves waiters at once; shrinking takes effect as permits return.
 func (g *Gate) Resize(limit int) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.limit = limit
+	defer g.Unlock()
+	g.limit.Store(int64(limit))
 	g.serveLocked()
 }
 
 // Pause turns away every new caller, and those who wait, with ErrPaused. Permits that are out are not affected.
 func (g *Gate) Pause() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.Unlock()
 	g.paused = true
 	g.dismissLocked(ErrPaused)
 }
@@ -221,7 +262,7 @@ func (g *Gate) Pause() {
 // Resume ends a Pause.
 func (g *Gate) Resume() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.Unlock()
 	g.paused = false
 }
 
@@ -229,7 +270,7 @@ func (g *Gate) Resume() {
 // released.
 func (g *Gate) Close() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.Unlock()
 	g.closed = true
 	g.dismissLocked(ErrClosed)
 }
@@ -240,42 +281,40 @@ func (g *Gate) dismissLocked(reason error) {
 	}
 }
 
-// InUseLocked is the number of permits that are out.
-func (g *Gate) InUseLocked() int { return g.inUse }
+// OutLocked is the number of permits that are out, parked ones included.
+func (g *Gate) OutLocked() int { return int(g.out.Load()) }
 
 // OverLocked reports whether more permits are out than there are now: the gate has shrunk.
-func (g *Gate) OverLocked() bool { return g.inUse > g.limit }
+func (g *Gate) OverLocked() bool { return g.out.Load() > g.limit.Load() }
 
 // Stats returns a snapshot.
 func (g *Gate) Stats() Stats {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.Unlock()
 	return g.StatsLocked()
 }
 
 // StatsLocked is Stats under Lock.
 func (g *Gate) StatsLocked() Stats {
 	s := Stats{
-		Limit: g.limit, MaxWaiting: g.maxWaiting,
-		InUse: g.inUse, PeakInUse: g.peakInUse, Waiting: g.queue.len,
-		Acquired: g.acquired, Waited: g.waited, WaitTime: g.waitTime,
-		SaturatedTime: g.saturatedTime, Paused: g.paused,
+		Limit: int(g.limit.Load()), MaxWaiting: g.maxWaiting,
+		InUse: int(g.inUse()), Parked: int(g.parked.Load()), PeakInUse: int(g.peak.Load()), Waiting: g.queue.len,
+		Acquired: g.acquired.Load(), Waited: g.waited, WaitTime: g.waitTime, Paused: g.paused,
 	}
-	if !g.saturatedSince.IsZero() {
-		s.SaturatedFor = time.Since(g.saturatedSince)
-		s.SaturatedTime += s.SaturatedFor
-	}
+	s.SaturatedFor, s.SaturatedTime = g.saturation.read()
 	return s
 }
 
-// markSaturationLocked starts or stops the saturation clock; it reads the time only where the state changes.
-func (g *Gate) markSaturationLocked() {
-	saturated := g.inUse >= g.limit
-	switch {
-	case saturated && g.saturatedSince.IsZero():
-		g.saturatedSince = time.Now()
-	case !saturated && !g.saturatedSince.IsZero():
-		g.saturatedTime += time.Since(g.saturatedSince)
-		g.saturatedSince = time.Time{}
+// inUse is how many permits are out and not parked.
+func (g *Gate) inUse() int64 { return g.out.Load() - g.parked.Load() }
+
+// used notes that one permit more is in use.
+func (g *Gate) used() {
+	n := g.inUse()
+	for peak := g.peak.Load(); n > peak; peak = g.peak.Load() {
+		if g.peak.CompareAndSwap(peak, n) {
+			break
+		}
 	}
+	g.saturation.mark(g)
 }

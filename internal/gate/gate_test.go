@@ -22,7 +22,7 @@ func (g *Gate) reserve() bool {
 
 func TestPermitsAreNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
-	g := New(3, 0)
+	g := New(3, 0, nil)
 	for i := range 3 {
 		if !g.TryAcquire() {
 			t.Fatalf("permit %d of 3 was refused", i+1)
@@ -43,7 +43,7 @@ func TestPermitsAreNeverMoreThanTheLimit(t *testing.T) {
 func TestQueueIsBoundedAndRejectsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 2)
+		g := New(1, 2, nil)
 		g.TryAcquire()
 		for range 2 {
 			go g.Acquire(t.Context(), time.Second)
@@ -63,7 +63,7 @@ func TestQueueIsBoundedAndRejectsAtOnce(t *testing.T) {
 func TestWaitersAreServedInOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 100)
+		g := New(1, 100, nil)
 		g.TryAcquire()
 		var mu sync.Mutex
 		var order []int
@@ -90,7 +90,7 @@ func TestWaitersAreServedInOrderOfArrival(t *testing.T) {
 func TestFreePermitIsNeverTakenPastAWaiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 1)
+		g := New(1, 1, nil)
 		g.TryAcquire()
 		served := false
 		go func() { served = g.Acquire(t.Context(), long) == nil }()
@@ -117,7 +117,7 @@ func TestWaitEndsAtTheTimeoutOrAtTheCallersDeadlineIfSooner(t *testing.T) {
 		{0, time.Second, 0, ErrTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := New(1, 1)
+			g := New(1, 1, nil)
 			g.TryAcquire()
 			ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
 			defer cancel()
@@ -138,7 +138,7 @@ func TestPermitGrantedAsItsWaiterGivesUpIsNotLost(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			g := New(1, 1)
+			g := New(1, 1, nil)
 			g.TryAcquire()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -164,7 +164,7 @@ func TestPermitGrantedAsItsWaiterGivesUpIsNotLost(t *testing.T) {
 func TestWaiterThatGaveUpIsNeverHandedAPermit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 3)
+		g := New(1, 3, nil)
 		g.TryAcquire()
 		ctx, cancel := context.WithCancel(t.Context())
 		gone, stays := make(chan error, 1), make(chan error, 1)
@@ -186,7 +186,7 @@ func TestWaiterThatGaveUpIsNeverHandedAPermit(t *testing.T) {
 func TestGrowingServesWaitersAndShrinkingTakesEffectAsPermitsReturn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 5)
+		g := New(1, 5, nil)
 		g.TryAcquire()
 		var served sync.WaitGroup
 		for range 2 {
@@ -218,7 +218,7 @@ func TestGrowingServesWaitersAndShrinkingTakesEffectAsPermitsReturn(t *testing.T
 func TestPauseTurnsAwayNewcomersAndWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 1)
+		g := New(1, 1, nil)
 		g.TryAcquire()
 		waiter := make(chan error, 1)
 		go func() { waiter <- g.Acquire(t.Context(), long) }()
@@ -245,7 +245,7 @@ func TestPauseTurnsAwayNewcomersAndWaiters(t *testing.T) {
 func TestCloseWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 1)
+		g := New(1, 1, nil)
 		g.TryAcquire()
 		waiter := make(chan error, 1)
 		go func() { waiter <- g.Acquire(t.Context(), long) }()
@@ -268,13 +268,13 @@ func TestReleaseWithoutAcquireIsABug(t *testing.T) {
 			t.Fatal("no panic")
 		}
 	}()
-	New(1, 0).Release()
+	New(1, 0, nil).Release()
 }
 
 func TestSaturationIsTheTimeWithoutAFreePermit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(2, 0)
+		g := New(2, 0, nil)
 		g.TryAcquire()
 		time.Sleep(time.Second)
 		g.TryAcquire()
@@ -322,11 +322,11 @@ func TestPartitionsServeWhatOnePoolStarves(t *testing.T) {
 		return o
 	}
 	synctest.Test(t, func(t *testing.T) {
-		shared := New(10, 60)
+		shared := New(10, 60, nil)
 		if got, want := play(t, shared, shared), (outcome{10, 30, 4, 16}); got != want {
 			t.Errorf("one pool of 10: got %+v, want %+v", got, want)
 		}
-		if got, want := play(t, New(4, 60), New(6, 60)), (outcome{4, 36, 20, 0}); got != want {
+		if got, want := play(t, New(4, 60, nil), New(6, 60, nil)), (outcome{4, 36, 20, 0}); got != want {
 			t.Errorf("pools of 4 and 6: got %+v, want %+v", got, want)
 		}
 	})
@@ -337,7 +337,7 @@ func TestHangingDependencyHoldsThePermitsAndNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const healthy = 5 * time.Millisecond
-		g := New(15, 1000)
+		g := New(15, 1000, nil)
 		start := time.Now()
 		var all sync.WaitGroup
 		var mu sync.Mutex
@@ -377,7 +377,7 @@ func TestHangingDependencyHoldsThePermitsAndNothingElse(t *testing.T) {
 
 func TestNoPermitIsLostInTenThousandRandomOperations(t *testing.T) {
 	t.Parallel()
-	g := New(4, 8)
+	g := New(4, 8, nil)
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
@@ -407,7 +407,7 @@ func TestNoPermitIsLostInTenThousandRandomOperations(t *testing.T) {
 }
 
 func BenchmarkTryAcquire(b *testing.B) {
-	g := New(10, 10)
+	g := New(10, 10, nil)
 	for b.Loop() {
 		g.TryAcquire()
 		g.Release()
@@ -415,7 +415,7 @@ func BenchmarkTryAcquire(b *testing.B) {
 }
 
 func BenchmarkRejectionWhenFull(b *testing.B) {
-	g := New(1, 0)
+	g := New(1, 0, nil)
 	g.TryAcquire()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -424,7 +424,7 @@ func BenchmarkRejectionWhenFull(b *testing.B) {
 }
 
 func ExampleGate() {
-	g := New(1, 0)
+	g := New(1, 0, nil)
 	fmt.Println(g.TryAcquire(), g.TryAcquire())
 	g.Release()
 	// Output: true false
