@@ -61,6 +61,8 @@ type Applied struct {
 	// Restore are the statements that put a session which a borrower changed back to exactly this. They hold the values
 	// that were read back, so that running them again changes nothing. Empty if nothing was set.
 	Restore []string
+	// Session identifies the session for [Ender.End]. Empty: its statements cannot be ended from another session.
+	Session string
 	// Warnings name what was asked for and is not in force, for the log, once. They are the same for every session of a
 	// server.
 	Warnings []string

@@ -23,7 +23,9 @@ func (mariadb) Name() string { return "mariadb" }
 // empty result behind it, which go-sql-driver/mysql reads with its default settings, in every sql_mode.
 func (m mariadb) Setup(ctx context.Context, s Session, want Settings) (Applied, error) {
 	plan := planMariaDB(want)
-	row, err := s.QueryRow(ctx, compound(append(plan.set(), plan.readBack())))
+	row, err := plan.read(ctx, s, func(session string) string {
+		return compound(append(plan.set(), plan.readBack(session)))
+	})
 	if err != nil {
 		return Applied{}, err
 	}

@@ -30,11 +30,12 @@ func TestMariaDBSetupIsOneRoundTrip(t *testing.T) {
 		", @@SESSION.idle_transaction_timeout = CAST(IF(@@SESSION.idle_transaction_timeout > 0 AND @@SESSION.idle_transaction_timeout < 90," +
 		" @@SESSION.idle_transaction_timeout, 90) AS UNSIGNED)" +
 		"; SELECT @@SESSION.max_statement_time, @@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout" +
-		", @@SESSION.idle_transaction_timeout, " + mariadbReadOnly + "; END"}
+		", @@SESSION.idle_transaction_timeout, " + mariadbReadOnly + ", " + mysqlSession + "; END"}
 	if !reflect.DeepEqual(s.sent, wantSent) {
 		t.Errorf("sent %s", strings.Join(s.sent, "\n"))
 	}
 	want := Applied{
+		Session:          thisSession,
 		Enforcement:      EnforcedBySession,
 		StatementTimeout: 200 * time.Millisecond,
 		Restore: []string{"BEGIN NOT ATOMIC SET SESSION TRANSACTION READ ONLY; SET @@SESSION.max_statement_time = 0.200000" +
@@ -50,11 +51,11 @@ func TestMariaDBOnlyReadsWhereNothingIsAsked(t *testing.T) {
 	for own, by := range map[float64]Enforcement{0: EnforcedByClient, 30: EnforcedBySession} {
 		s := answering(own)
 		a, err := MariaDB().Setup(t.Context(), s, Settings{Workload: "oltp"})
-		want := Applied{Enforcement: by, StatementTimeout: time.Duration(own) * time.Second}
+		want := Applied{Session: thisSession, Enforcement: by, StatementTimeout: time.Duration(own) * time.Second}
 		if err != nil || !reflect.DeepEqual(a, want) {
 			t.Errorf("got %+v, %v", a, err)
 		}
-		if !reflect.DeepEqual(s.sent, []string{"SELECT @@SESSION.max_statement_time"}) {
+		if !reflect.DeepEqual(s.sent, []string{"SELECT @@SESSION.max_statement_time, " + mysqlSession}) {
 			t.Errorf("sent %q", s.sent)
 		}
 	}
@@ -111,8 +112,8 @@ func TestMariaDBSettingThatWasNotTakenIsAnError(t *testing.T) {
 		"idle off":        {[]sqldriver.Value{1.0, one, one, int64(0), "ON"}, "idle_transaction_timeout"},
 		"writable":        {[]sqldriver.Value{1.0, one, one, one, "OFF"}, "transaction_read_only"},
 		"unknown":         {[]sqldriver.Value{1.0, one, one, one, nil}, "transaction_read_only"},
-		"too few columns": {[]sqldriver.Value{1.0}, "1 values, not 5"},
-		"no row":          {nil, "0 values, not 5"},
+		"too few columns": {[]sqldriver.Value{1.0}, "2 values, not 6"},
+		"no row":          {nil, "0 values, not 6"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (m mysql) Setup(ctx context.Context, s Session, want Settings) (Applied, er
 			return Applied{}, err
 		}
 	}
-	row, err := s.QueryRow(ctx, plan.readBack())
+	row, err := plan.read(ctx, s, plan.readBack)
 	if err != nil {
 		return Applied{}, err
 	}

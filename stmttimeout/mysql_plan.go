@@ -1,6 +1,7 @@
 package stmttimeout
 
 import (
+	"context"
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
@@ -96,22 +97,32 @@ func (v mysqlVariable) literal(d time.Duration) string {
 	return fmt.Sprintf("%d.%06d", d/time.Second, d%time.Second/time.Microsecond)
 }
 
-// readBack is the query that reads every variable of the plan.
-func (plan mysqlPlan) readBack() string {
-	columns := make([]string, len(plan))
+// readBack is the query that reads every variable of the plan, and then the session's identity or, for a server that
+// cannot tell, NULL.
+func (plan mysqlPlan) readBack(session string) string {
+	columns := make([]string, len(plan), len(plan)+1)
 	for i, v := range plan {
 		columns[i] = v.variable()
 		if v.readOnly {
 			columns[i] = v.own
 		}
 	}
-	return "SELECT " + strings.Join(columns, ", ")
+	return "SELECT " + strings.Join(append(columns, session), ", ")
+}
+
+// read runs query, the one without the session's identity if the server does not understand the other.
+func (plan mysqlPlan) read(ctx context.Context, s Session, query func(session string) string) ([]sqldriver.Value, error) {
+	row, err := s.QueryRow(ctx, query(mysqlSession))
+	if err != nil && anyNumber(err, func(int64) bool { return true }) {
+		return s.QueryRow(ctx, query("NULL"))
+	}
+	return row, err
 }
 
 // applied checks the row that was read back against the plan.
 func (plan mysqlPlan) applied(dialect string, enforcement Enforcement, row []sqldriver.Value) (Applied, error) {
-	if len(row) != len(plan) {
-		return Applied{}, fmt.Errorf("stmttimeout: %s: the server answered the set-up with %d values, not %d", dialect, len(row), len(plan))
+	if len(row) != len(plan)+1 {
+		return Applied{}, fmt.Errorf("stmttimeout: %s: the server answered the set-up with %d values, not %d", dialect, len(row), len(plan)+1)
 	}
 	inForce := make(map[string]time.Duration, len(plan))
 	for i, v := range plan {
@@ -122,6 +133,7 @@ func (plan mysqlPlan) applied(dialect string, enforcement Enforcement, row []sql
 		inForce[v.name] = d
 	}
 	a := Applied{Enforcement: EnforcedByClient, StatementTimeout: inForce[plan[0].name]}
+	a.Session, _ = textOf(row[len(plan)])
 	if a.StatementTimeout > 0 {
 		a.Enforcement = enforcement
 	}

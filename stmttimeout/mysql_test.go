@@ -30,12 +30,13 @@ func TestMySQLSetsThenReadsBack(t *testing.T) {
 			" @@SESSION.max_execution_time, 200) AS UNSIGNED)" +
 			", @@SESSION.innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, 2) AS UNSIGNED)" +
 			", @@SESSION.lock_wait_timeout = CAST(LEAST(@@SESSION.lock_wait_timeout, 2) AS UNSIGNED)",
-		"SELECT @@SESSION.max_execution_time, @@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout, @@SESSION.transaction_read_only",
+		"SELECT @@SESSION.max_execution_time, @@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout, @@SESSION.transaction_read_only, " + mysqlSession,
 	}
 	if !reflect.DeepEqual(s.sent, wantSent) {
 		t.Errorf("sent %s", strings.Join(s.sent, "\n"))
 	}
 	want := Applied{
+		Session:          thisSession,
 		Enforcement:      EnforcedForSelects,
 		StatementTimeout: 200 * time.Millisecond,
 		Restore: []string{
@@ -53,11 +54,11 @@ func TestMySQLOnlyReadsWhereNothingIsAsked(t *testing.T) {
 	for own, by := range map[int64]Enforcement{0: EnforcedByClient, 30000: EnforcedForSelects} {
 		s := answering(own)
 		a, err := MySQL().Setup(t.Context(), s, Settings{StatementTimeout: -1, Workload: "oltp"})
-		want := Applied{Enforcement: by, StatementTimeout: time.Duration(own) * time.Millisecond}
+		want := Applied{Session: thisSession, Enforcement: by, StatementTimeout: time.Duration(own) * time.Millisecond}
 		if err != nil || !reflect.DeepEqual(a, want) {
 			t.Errorf("got %+v, %v", a, err)
 		}
-		if !reflect.DeepEqual(s.sent, []string{"SELECT @@SESSION.max_execution_time"}) {
+		if !reflect.DeepEqual(s.sent, []string{"SELECT @@SESSION.max_execution_time, " + mysqlSession}) {
 			t.Errorf("sent %q", s.sent)
 		}
 	}
@@ -96,8 +97,8 @@ func TestMySQLSettingThatWasNotTakenIsAnError(t *testing.T) {
 		"metadata lock looser": {[]sqldriver.Value{int64(1000), int64(1), int64(50), int64(1)}, "lock_wait_timeout"},
 		"writable":             {[]sqldriver.Value{int64(1000), int64(1), int64(1), int64(0)}, "transaction_read_only"},
 		"writable, as text":    {[]sqldriver.Value{int64(1000), int64(1), int64(1), "OFF"}, "transaction_read_only"},
-		"too few columns":      {[]sqldriver.Value{int64(1000)}, "1 values, not 4"},
-		"no row":               {nil, "0 values, not 4"},
+		"too few columns":      {[]sqldriver.Value{int64(1000)}, "2 values, not 5"},
+		"no row":               {nil, "0 values, not 5"},
 	}
 	want := Settings{StatementTimeout: time.Second, LockTimeout: time.Second, ReadOnly: true}
 	for name, tt := range tests {

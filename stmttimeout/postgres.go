@@ -49,23 +49,36 @@ func (postgres) Name() string { return "postgres" }
 // trip. A driver that prepares every query (pgx, by default) makes two of it.
 func (p postgres) Setup(ctx context.Context, s Session, want Settings) (Applied, error) {
 	plan := planPostgres(want)
-	row, err := s.QueryRow(ctx, plan.query())
+	row, err := s.QueryRow(ctx, plan.query(postgresSession))
+	if lacking(err) {
+		row, err = s.QueryRow(ctx, plan.query("NULL")) // not a server that tells its sessions' identity
+	}
 	if err != nil {
 		return p.refused(err)
 	}
-	if len(row) != len(plan) {
-		return Applied{}, fmt.Errorf("stmttimeout: postgres: the server answered the set-up with %d values, not %d", len(row), len(plan))
+	if len(row) != len(plan)+1 {
+		return Applied{}, fmt.Errorf("stmttimeout: postgres: the server answered the set-up with %d values, not %d", len(row), len(plan)+1)
 	}
-	return p.applied(plan, row)
+	a, err := p.applied(plan, row)
+	if err == nil {
+		a.Session, _ = textOf(row[len(plan)])
+	}
+	return a, err
 }
 
-// refused is what becomes of a set-up that the server answered with an error. Only an error about the statement itself
-// (SQLSTATE class 42, or 0A for what is not supported) says that the server lacks something.
+// lacking reports whether the server's error is about the statement itself, and so says that it lacks something: SQLSTATE
+// class 42, or 0A for what is not supported.
+func lacking(err error) bool {
+	state, _ := sqlState(err)
+	return strings.HasPrefix(state, "42") || strings.HasPrefix(state, "0A")
+}
+
+// refused is what becomes of a set-up that the server answered with an error.
 func (p postgres) refused(err error) (Applied, error) {
-	state, message := sqlState(err)
-	if !p.warnOnMismatch || !(strings.HasPrefix(state, "42") || strings.HasPrefix(state, "0A")) {
+	if !p.warnOnMismatch || !lacking(err) {
 		return Applied{}, err
 	}
+	_, message := sqlState(err)
 	return Applied{
 		Enforcement: EnforcedByClient,
 		Warnings:    []string{"the server refused the session's settings: " + message},

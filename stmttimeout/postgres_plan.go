@@ -98,14 +98,15 @@ func printableASCII(s string) string {
 	}, s)
 }
 
-// query sets and reads back in one row. A setting's own value is read below, before it is set above.
-func (plan postgresPlan) query() string {
+// query sets and reads back in one row, and ends it with the session's identity. A setting's own value is read below,
+// before it is set above.
+func (plan postgresPlan) query(session string) string {
 	columns, own := make([]string, len(plan)), make([]string, len(plan))
 	for i, s := range plan {
 		columns[i] = s.column()
 		own[i] = s.own + " AS " + s.name
 	}
-	return "SELECT " + strings.Join(columns, ", ") + " FROM (SELECT " + strings.Join(own, ", ") + ") AS own"
+	return "SELECT " + strings.Join(append(columns, session), ", ") + " FROM (SELECT " + strings.Join(own, ", ") + ") AS own"
 }
 
 func (s postgresSetting) column() string {

@@ -29,6 +29,7 @@ func TestPostgresSetupIsOneRoundTrip(t *testing.T) {
 		t.Errorf("sent %d statements: %q", len(s.sent), s.sent)
 	}
 	want := Applied{
+		Session:          thisSession,
 		Enforcement:      EnforcedBySession,
 		StatementTimeout: 200 * time.Millisecond,
 		Restore: []string{"SELECT set_config('statement_timeout', '200ms', false)" +
@@ -50,7 +51,7 @@ func TestPostgresSetupComparesOnTheServer(t *testing.T) {
 	}
 	const own = "CAST(CASE WHEN own.statement_timeout ~ '[a-z]' THEN own.statement_timeout ELSE own.statement_timeout || ' ms' END AS interval)"
 	want := "SELECT set_config('statement_timeout', CASE WHEN " + own + " > interval '0' AND " + own + " < interval '200 ms'" +
-		" THEN own.statement_timeout ELSE '200' END, false)" +
+		" THEN own.statement_timeout ELSE '200' END, false), " + postgresSession +
 		" FROM (SELECT current_setting('statement_timeout') AS statement_timeout) AS own"
 	if s.sent[0] != want {
 		t.Errorf("got  %s\nwant %s", s.sent[0], want)
@@ -196,8 +197,8 @@ func TestPostgresSettingThatWasNotTakenIsAnError(t *testing.T) {
 		"lock timeout looser":     {[]sqldriver.Value{"1s", "1s", "1min", "on"}, "lock_timeout"},
 		"still writable":          {[]sqldriver.Value{"1s", "1s", "1s", "off"}, "default_transaction_read_only"},
 		"writability unknown":     {[]sqldriver.Value{"1s", "1s", "1s", nil}, "default_transaction_read_only"},
-		"too few columns":         {[]sqldriver.Value{"1s"}, "1 values, not 4"},
-		"no row":                  {nil, "0 values, not 4"},
+		"too few columns":         {[]sqldriver.Value{"1s"}, "2 values, not 5"},
+		"no row":                  {nil, "0 values, not 5"},
 		"a value of another type": {[]sqldriver.Value{int64(1000), "1s", "1s", "on"}, "statement_timeout"},
 	}
 	for name, tt := range tests {

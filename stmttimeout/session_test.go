@@ -29,7 +29,16 @@ func (s *scriptedSession) Exec(_ context.Context, query string) error {
 	return s.err
 }
 
-func answering(row ...sqldriver.Value) *scriptedSession { return &scriptedSession{row: row} }
+// thisSession is what the scripted session is known by.
+const thisSession = "7|10.0.0.1:4711|db1:3306:1"
+
+// answering has row and the session's identity behind it; without a row, nothing.
+func answering(row ...sqldriver.Value) *scriptedSession {
+	if row != nil {
+		row = append(row, thisSession)
+	}
+	return &scriptedSession{row: row}
+}
 
 // pgError has the shape of pgx's error: a field Message, and a text made of more than it.
 type pgError struct {

@@ -21,6 +21,13 @@ func sqlState(err error) (state, message string) {
 	return e.SQLState(), e.Error()
 }
 
+// Answered reports whether err, or an error that it wraps, came from the server: then the statement runs no more. It knows
+// the errors of PostgreSQL and MySQL drivers by their shape.
+func Answered(err error) bool {
+	state, _ := sqlState(err)
+	return state != "" || anyNumber(err, func(int64) bool { return true })
+}
+
 // anyNumber reports whether match accepts the field Number of an error in the tree of err. MySQL drivers have no method
 // for the server's error number, and naming their type would mean importing them.
 func anyNumber(err error, match func(int64) bool) bool {
