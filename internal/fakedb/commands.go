@@ -52,9 +52,9 @@ func affected(words []string) (step, bool) {
 
 func deaf(words []string) (step, bool) {
 	if len(words) == 0 {
-		return func(x *execution) error { return x.wait(forever, nil) }, true
+		return func(x *execution) error { return x.waitDeaf(forever) }, true
 	}
-	return lasting(func(x *execution, d time.Duration) error { return x.wait(d, nil) })(words)
+	return lasting((*execution).waitDeaf)(words)
 }
 
 // failing is the command error; the word is a SQLSTATE.

@@ -15,6 +15,7 @@ type conn struct {
 	id     int
 	dsn    string
 	killed chan struct{} // closed by Kill
+	shut   chan struct{} // closed by Close
 
 	// Guarded by s.mu.
 	open        bool // on the server
@@ -37,7 +38,7 @@ func (s *Server) open(dsn string) (*conn, error) {
 	if s.maxConns > 0 && s.stats.Open >= s.maxConns {
 		return nil, errf("53300", "sorry, too many clients already")
 	}
-	c := &conn{s: s, id: len(s.conns) + 1, dsn: dsn, killed: make(chan struct{}), open: true}
+	c := &conn{s: s, id: len(s.conns) + 1, dsn: dsn, killed: make(chan struct{}), shut: make(chan struct{}), open: true}
 	c.settings = maps.Clone(s.config.settings)
 	s.conns = append(s.conns, c)
 	s.stats.Dialed++

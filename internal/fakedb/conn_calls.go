@@ -98,6 +98,7 @@ func (c *conn) Close() error {
 		return errConnClosed
 	}
 	c.closed = true
+	close(c.shut)
 	c.s.stats.Closed++
 	c.dropLocked()
 	return err

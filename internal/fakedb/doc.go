@@ -20,7 +20,7 @@
 //	affected N          an Exec reports N rows affected (any other command without rows: 1)
 //	sleep D             runs for D, or until the context is done
 //	hang                runs until the context is done
-//	deaf [D]            runs for D (for ever) and does not look at the context
+//	deaf [D]            runs for D (for ever), or until its connection is closed, and does not look at the context
 //	orphan D            like sleep, but if the context ends it first, only the driver lets go: the connection is
 //	                    broken and the statement goes on running on the server for what is left of D
 //	rows N              N rows of one column, 1 to N. Any of these may follow:

@@ -138,6 +138,17 @@ func (x *execution) wait(d time.Duration, done <-chan struct{}) error {
 	}
 }
 
+// waitDeaf is wait for a driver that does not look at the context. It notices when its connection is closed under it.
+func (x *execution) waitDeaf(d time.Duration) error {
+	err := x.wait(d, x.c.shut)
+	select {
+	case <-x.c.shut:
+		return errConnClosed
+	default:
+		return err
+	}
+}
+
 func (x *execution) untilLimit() time.Duration {
 	if x.limitAt.IsZero() {
 		return forever
