@@ -14,10 +14,12 @@ type call struct {
 	caller context.Context
 	cancel context.CancelFunc // releases the driver's context; nil where there is nothing to release
 	limit  Limit
+	latest time.Duration // when the caller's own deadline has passed by so much that the driver ignores it, or forever
 	began  time.Duration // on the clock
 	at     time.Duration // when the driver call that runs began
 	spent  time.Duration // inside driver calls before that; kept only where the guard is exact
 	done   bool
+	runs   bool // under the guard: its exit is due
 }
 
 // start begins the statement query on the bound connection p, and returns the context for the driver.
@@ -26,17 +28,39 @@ func (c *Conn) start(ctx context.Context, p *Physical, query string) (call, cont
 		return call{done: true}, nil, p.doom
 	}
 	traits := p.traits(query)
-	k := call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: Now()}
+	k := call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: latest(ctx), began: Now()}
 	k.at = k.began
 	derived, cancel, ok := p.current.take(ctx)
 	if !ok {
 		derived, cancel = p.derive(ctx)
 	}
 	k.cancel = cancel
-	if k.limit.Statement > 0 {
-		p.guard.enter(k.at+k.limit.Statement+k.limit.Grace, k.limit.Grace, p.ender(cancel))
+	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel)) {
+		k.release()
+		return call{done: true}, nil, c.lost(p)
 	}
+	k.runs = true
 	return k, derived, nil
+}
+
+// deadline is when the guard ends a driver call that begins now and has so much of its limit left.
+func (k *call) deadline(left time.Duration) time.Duration {
+	if k.limit.Statement == 0 {
+		return k.latest
+	}
+	return min(k.at+left+k.limit.Grace, k.latest)
+}
+
+// callerGrace is how long a driver has to end a call whose caller's deadline has passed. If it does not, it ignores the
+// context, and the guard ends the call.
+const callerGrace = time.Second
+
+func latest(ctx context.Context) time.Duration {
+	d, ok := ctx.Deadline()
+	if !ok {
+		return forever
+	}
+	return d.Sub(epoch) + callerGrace
 }
 
 // resume begins a further driver call of the same statement. Only the time inside driver calls is the statement's; a
@@ -44,19 +68,27 @@ func (c *Conn) start(ctx context.Context, p *Physical, query string) (call, cont
 // fetches. So it has at least the grace, however much was spent.
 func (k *call) resume() error {
 	if k.gone() {
-		return sqldriver.ErrBadConn
+		return k.c.whyGone()
 	}
 	if k.p.doom != nil {
 		return k.p.doom
 	}
-	switch {
-	case k.limit.Statement == 0:
-	case k.limit.Grace > 0:
+	switch grace := k.limit.Grace; {
+	case k.limit.Statement > 0 && grace > 0:
 		// The server counts for itself. The guard is for one that hangs, and need not be exact.
-		k.p.guard.enterLazily(k.began+k.limit.Statement, k.limit.Grace, k.p.ender(k.cancel))
-	default:
+		k.runs = k.p.guard.enterLazily(min(k.began+k.limit.Statement, k.latest-grace), grace, k.p.ender(k.cancel))
+	case k.limit.Statement > 0:
 		k.at = Now()
-		k.p.guard.enter(k.at+max(k.limit.Statement-k.spent, minGrace), 0, k.p.ender(k.cancel))
+		k.runs = k.p.guard.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0, k.p.ender(k.cancel))
+	default:
+		k.runs = k.p.guard.enter(k.latest, 0, k.p.ender(k.cancel))
+	}
+	return k.unlessRevoked()
+}
+
+func (k *call) unlessRevoked() error {
+	if !k.runs {
+		return k.c.lost(k.p)
 	}
 	return nil
 }
@@ -67,12 +99,12 @@ func (k *call) resumeLast() error {
 	if k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
 	}
-	k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel))
-	return nil
+	k.runs = k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel))
+	return k.unlessRevoked()
 }
 
-// gone reports whether the connection was given back under the statement: something panicked. Then it is being closed
-// by another goroutine, and nothing of it may be touched.
+// gone reports whether the connection was given back under the statement: something panicked, or the pool has taken it
+// back. Then it is being closed by another goroutine, and nothing of it may be touched.
 func (k *call) gone() bool { return k.c.phys != k.p }
 
 // minGrace is what a further driver call has at least where the guard alone keeps the limit: rows that are there
@@ -81,7 +113,7 @@ const minGrace = 10 * time.Millisecond
 
 // pause ends a driver call and turns its error into the caller's. The statement goes on.
 func (k *call) pause(err error) error {
-	guarded := k.limit.Statement > 0 && k.p.guard.exit()
+	guarded := k.exit()
 	if k.limit.Statement > 0 && k.limit.Grace == 0 {
 		k.spent += Now() - k.at
 	}
@@ -91,7 +123,22 @@ func (k *call) pause(err error) error {
 	return k.fail(err, guarded)
 }
 
+// exit takes the driver call from under the guard, and reports whether that had fired.
+func (k *call) exit() bool {
+	if !k.runs {
+		return false
+	}
+	k.runs = false
+	return k.p.guard.exit()
+}
+
 func (k *call) fail(err error, guarded bool) error {
+	if guarded {
+		defer k.p.guard.leave()
+		if revoked := k.p.revoked.Load(); revoked != nil {
+			return k.revoked(err)
+		}
+	}
 	if !guarded {
 		k.c.noteBad(err)
 		if err == sqldriver.ErrSkip || err == sqldriver.ErrBadConn {
@@ -100,7 +147,8 @@ func (k *call) fail(err error, guarded bool) error {
 	}
 	k.p.unfit = k.p.unfit || guarded
 	f := Failure{Err: err, Limit: k.limit, Elapsed: Now() - k.began, Guarded: guarded}
-	failed := k.p.lender.Failed(k.caller, f)
+	failed, ended := k.p.lender.Failed(k.caller, f)
+	k.p.unended = k.p.unended || !ended
 	if guarded {
 		k.p.doom = failed
 	}
@@ -110,10 +158,19 @@ func (k *call) fail(err error, guarded bool) error {
 	return failed
 }
 
+// revoked lets go of a connection that was taken away during a call. What the call did counts if it succeeded.
+func (k *call) revoked(err error) error {
+	lost := k.c.lost(k.p)
+	if err == nil {
+		return nil
+	}
+	return lost
+}
+
 // end is pause for the last driver call of the statement.
 func (k *call) end(err error) error {
 	k.done = true
-	if guarded := k.limit.Statement > 0 && k.p.guard.exit(); err != nil || guarded {
+	if guarded := k.exit(); err != nil || guarded {
 		err = k.fail(err, guarded)
 	}
 	k.release()

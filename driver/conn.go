@@ -74,7 +74,10 @@ func (c *Conn) IsValid() bool {
 		c.dropped = true
 		return false
 	}
-	c.unbind()
+	if !c.unbind() {
+		c.dropped = true
+		return false
+	}
 	c.returns++
 	if c.returns%capCheckEvery == 0 && c.connector.meddledWith(c.connector.facade.Load().Stats()) {
 		c.connector.checkSoon()
@@ -82,21 +85,51 @@ func (c *Conn) IsValid() bool {
 	return true
 }
 
-// unbind gives the physical connection back to its pool.
-func (c *Conn) unbind() {
+// unbind gives the physical connection back to its pool. It is false if the pool has taken it back already.
+func (c *Conn) unbind() bool {
 	p := c.phys
+	if !p.lender.Returning() {
+		c.lost(p)
+		return false
+	}
 	c.phys, c.unprepared, c.lastResort, c.skipped, c.bad = nil, nil, false, false, false
 	p.lender.Returned(p.release())
+	return true
 }
 
 // abandon is deferred around every call into a driver, and around values that convert themselves: if they panic, the
 // connection is in a state that nobody knows, and database/sql may never return it.
 func (c *Conn) abandon(done *bool) {
-	if *done || c.phys == nil {
+	p := c.phys
+	if *done || p == nil {
 		return
 	}
-	c.phys.unfit = true
+	if p.guard.exit() {
+		defer p.guard.leave()
+	}
+	p.unfit, p.unended = true, true
 	c.unbind()
+}
+
+// lost lets go of a connection that a guard has fired on, and returns what its borrower gets for the rest of the checkout.
+// One that was taken back by its pool must not be touched any more.
+func (c *Conn) lost(p *Physical) error {
+	revoked := p.revoked.Load()
+	if revoked == nil {
+		return p.doom
+	}
+	if c.phys == p {
+		c.phys, c.refusal, c.lastResort = nil, *revoked, false
+	}
+	return *revoked
+}
+
+// whyGone is what a statement or a transaction gets whose connection is gone.
+func (c *Conn) whyGone() error {
+	if c.refusal != nil {
+		return c.refusal
+	}
+	return sqldriver.ErrBadConn
 }
 
 // Close throws the connection away: because it is surplus, because database/sql saw ErrBadConn, or because the
@@ -104,8 +137,10 @@ func (c *Conn) abandon(done *bool) {
 func (c *Conn) Close() error {
 	if p := c.phys; p != nil {
 		c.phys = nil
-		p.current.drop()
-		p.lender.Discarded()
+		if p.lender.Returning() {
+			p.current.drop()
+			p.lender.Discarded()
+		}
 		return nil
 	}
 	if !c.dropped {
@@ -125,10 +160,7 @@ func (c *Conn) bound() (*Physical, error) {
 	if c.phys != nil {
 		return c.phys, nil
 	}
-	if c.refusal != nil {
-		return nil, c.refusal
-	}
-	return nil, sqldriver.ErrBadConn
+	return nil, c.whyGone()
 }
 
 // Raw gives f the driver's own connection. What f does to the session cannot be known, so it is set up again before
@@ -139,7 +171,17 @@ func (c *Conn) Raw(f func(driverConn any) error) error {
 		return err
 	}
 	p.touched, c.lastResort = true, false // f's session must not be replaced behind its back
+	if p.doom == nil && !p.guard.enter(forever, 0, p.cut) {
+		return c.lost(p)
+	}
+	done := false
+	defer c.abandon(&done)
 	err = f(p.conn)
+	done = true
+	if p.guard.exit() {
+		defer p.guard.leave()
+		c.lost(p)
+	}
 	c.noteBad(err)
 	return err
 }

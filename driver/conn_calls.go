@@ -167,6 +167,10 @@ func (c *Conn) again(ctx context.Context, err *error) bool {
 		return false
 	}
 	dead := c.phys
+	if !dead.lender.Returning() {
+		*err = c.lost(dead)
+		return false
+	}
 	c.phys = nil
 	dead.release()
 	fresh, failed := dead.lender.Replace(ctx)

@@ -17,14 +17,20 @@ import (
 // The end of a call and the firing of its guard race for one word, state, by compare-and-swap. It carries the number
 // of the call, so that a late timer can never end the call after the one it was set for.
 //
-// enter, enterLazily and exit belong to the goroutine that has the connection checked out; after exit reported a fired
-// guard, no further call may enter (the connection is doomed).
+// The same word says whether the connection may be taken away from its borrower: revoke makes it fired, too, and then no
+// further call can begin. Who finds its call fired says with leave when it has nothing more to do with the connection.
+//
+// enter, enterLazily, exit and leave belong to the goroutine that has the connection checked out; after exit reported a
+// fired guard, no further call may enter (the connection is doomed).
 type guard struct {
-	state    atomic.Uint64      // number of the call <<1, plus running
+	state    atomic.Uint64      // number of the call, what the borrower is doing, and whether a call runs
 	deadline atomic.Int64       // of the call that runs, or unset; stored before state
 	until    atomic.Int64       // of a call that entered lazily: the deadline without its slack
 	slack    atomic.Int64       // of the last call that had one
 	cancel   context.CancelFunc // of the call that runs; written before state, read by who fired it
+	doing    uint64             // doingRows, doingTx: goes into state with the next call that begins or ends
+	left     chan struct{}      // closed by leave
+	stuck    func()             // ends a call that goes on for stuckAfter after its guard has fired
 
 	armed atomic.Int64 // when timer will fire; 0: it is not set
 
@@ -37,32 +43,50 @@ type guard struct {
 // unset is the deadline of a call that entered lazily.
 const unset = 0
 
-const running = 1
+// The low bits of the state.
+const (
+	running = 1 << iota
+	doingRows
+	doingTx
+	firstCall
+)
 
 // fired is a state that no call has: the guard won the race.
 const fired = math.MaxUint64
 
-func newGuard() *guard {
-	g := new(guard)
+// stuckAfter is how long a driver has to end a call that was cancelled.
+const stuckAfter = time.Second
+
+func newGuard(stuck func()) *guard {
+	g := &guard{left: make(chan struct{}), stuck: stuck}
 	g.timer = time.AfterFunc(math.MaxInt64, g.tick)
 	g.timer.Stop()
 	return g
 }
 
 // enter begins a call that cancel will end at deadline, or rather its first driver call: further ones may enter lazily.
-// slack is how much of the time to deadline is slack.
-func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc) {
+// slack is how much of the time to deadline is slack. It is false, and the call must not be made, once the guard has
+// fired.
+func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc) bool {
 	g.keepSlack(slack)
 	g.deadline.Store(int64(deadline))
-	g.begin(cancel)
-	g.wakeBy(deadline - slack)
+	if !g.begin(cancel) {
+		return false
+	}
+	if deadline < forever {
+		g.wakeBy(deadline - slack)
+	}
+	return true
 }
+
+// forever is the deadline of a call without one.
+const forever = time.Duration(math.MaxInt64)
 
 // enterLazily begins a driver call that cancel will end at until plus slack or, if a tick first sees it later than
 // until, slack after that tick. It does not read the clock, which is what counts where rows are fetched by the million.
 // A call that hangs is so ended at until plus slack, since there is a tick at until; one that begins to hang later, when
 // its consumer has taken its time, at most two slacks after it began.
-func (g *guard) enterLazily(until, slack time.Duration, cancel context.CancelFunc) {
+func (g *guard) enterLazily(until, slack time.Duration, cancel context.CancelFunc) bool {
 	if g.until.Load() != int64(until) {
 		g.until.Store(int64(until))
 	}
@@ -70,10 +94,13 @@ func (g *guard) enterLazily(until, slack time.Duration, cancel context.CancelFun
 	if g.deadline.Load() != unset {
 		g.deadline.Store(unset)
 	}
-	g.begin(cancel)
+	if !g.begin(cancel) {
+		return false
+	}
 	if g.armed.Load() == 0 {
 		g.arm(Now() + slack)
 	}
+	return true
 }
 
 // keepSlack remembers the slack of calls that have one. A call that has none is only looked at once too often for it.
@@ -91,15 +118,42 @@ func (g *guard) wakeBy(at time.Duration) {
 	}
 }
 
-func (g *guard) begin(cancel context.CancelFunc) {
+func (g *guard) begin(cancel context.CancelFunc) bool {
+	s := g.state.Load()
+	if s == fired {
+		return false
+	}
 	g.cancel = cancel
-	g.state.Store((g.state.Load()>>1+1)<<1 | running)
+	return g.state.CompareAndSwap(s, s-s%firstCall+firstCall|g.doing|running)
 }
 
 // exit ends the call that runs and reports whether its guard had fired.
 func (g *guard) exit() (guarded bool) {
 	s := g.state.Load()
-	return s == fired || !g.state.CompareAndSwap(s, s&^running)
+	return s == fired || !g.state.CompareAndSwap(s, s-s%firstCall|g.doing)
+}
+
+// leave is the last thing that a borrower does with a connection whose guard has fired.
+func (g *guard) leave() {
+	select {
+	case <-g.left:
+	default:
+		close(g.left)
+	}
+}
+
+// revoke keeps further calls from beginning, and ends the one that runs as if its deadline had passed. It returns the state
+// that it found: if a call was running, the connection is free when left is closed.
+func (g *guard) revoke() uint64 {
+	for {
+		s := g.state.Load()
+		if s == fired || g.state.CompareAndSwap(s, fired) {
+			if s != fired && s&running != 0 {
+				g.cancel()
+			}
+			return s
+		}
+	}
 }
 
 // arm sets the timer to fire at at, unless it is to fire sooner.
@@ -117,24 +171,31 @@ func (g *guard) armLocked(at time.Duration) {
 }
 
 func (g *guard) tick() {
-	if cancel := g.expire(); cancel != nil {
-		cancel()
+	if end := g.expire(); end != nil {
+		end()
 	}
 }
 
-// expire ends the call that runs if its deadline has passed, and returns what the driver has to be told. Otherwise it
-// sets the timer for that deadline, or lets it rest if there is no call.
+// expire ends the call that runs if its deadline has passed, and returns how the driver is told. Otherwise it sets the
+// timer for that deadline, or lets it rest if there is no call. A call that was ended and goes on is stuck.
 func (g *guard) expire() context.CancelFunc {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.armed.Store(0)
 	for {
 		s := g.state.Load()
-		if s == fired || s&running == 0 {
+		switch {
+		case s == fired:
+			return g.unlessLeft()
+		case s&running == 0:
 			return nil
 		}
 		t := Now()
-		if at := g.deadlineLocked(s, t); at > t {
+		at := g.deadlineLocked(s, t)
+		if at == forever {
+			return nil
+		}
+		if at > t {
 			// A first look slack before the end, for a lazy call that may follow in this one's place.
 			if early := at - time.Duration(g.slack.Load()); early > t {
 				at = early
@@ -143,8 +204,18 @@ func (g *guard) expire() context.CancelFunc {
 			return nil
 		}
 		if g.state.CompareAndSwap(s, fired) {
+			g.armLocked(t + stuckAfter)
 			return g.cancel
 		}
+	}
+}
+
+func (g *guard) unlessLeft() func() {
+	select {
+	case <-g.left:
+		return nil
+	default:
+		return g.stuck
 	}
 }
 

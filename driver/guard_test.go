@@ -12,7 +12,7 @@ import (
 // started returns a guard of whose calls none has begun, and a context that it ends.
 func started(t *testing.T) (*guard, context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(t.Context())
-	g := newGuard()
+	g := newGuard(func() {})
 	t.Cleanup(g.stop)
 	return g, ctx, cancel
 }
@@ -134,7 +134,7 @@ func TestEndOfACallAndItsGuardAgreeOnWhoWon(t *testing.T) {
 	t.Parallel()
 	for range 500 {
 		var ended atomic.Bool
-		g := newGuard()
+		g := newGuard(func() {})
 		fire := func() { ended.Store(true) }
 		for call := range 50 {
 			g.enter(Now()+time.Duration(rand.IntN(20))*time.Microsecond, 0, fire)
@@ -153,7 +153,7 @@ func TestEndOfACallAndItsGuardAgreeOnWhoWon(t *testing.T) {
 }
 
 func BenchmarkGuard(b *testing.B) {
-	g := newGuard()
+	g := newGuard(func() {})
 	defer g.stop()
 	cancel := func() {}
 	b.Run("exact", func(b *testing.B) {

@@ -5,6 +5,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,11 +33,17 @@ type Physical struct {
 	touched bool  // a borrower may have changed the session's settings
 	unfit   bool  // must not be lent again, for another reason than that the guard fired
 	doom    error // the guard fired: what later calls of the same borrower get
+	unended bool  // a call ended before its statement had, as far as is known
+	rows    int   // open ones
+
+	revoked atomic.Pointer[error] // taken back from its borrower: what that one gets
+	broken  atomic.Bool           // closed under a call that did not end
 }
 
 // NewPhysical makes conn lendable by lender, within a registry that counts its statements in texts.
 func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
-	p := &Physical{raw: newRaw(conn), lender: lender, guard: newGuard(), socket: netConn(conn)}
+	p := &Physical{raw: newRaw(conn), lender: lender, socket: netConn(conn)}
+	p.guard = newGuard(p.breakOff)
 	p.stmts.texts = texts
 	p.life, p.endLife = context.WithCancel(context.Background())
 	p.cut = p.endLife
@@ -59,7 +66,8 @@ func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 	p.guard.enter(deadline, 0, p.ender(cancel))
 	err := p.reset(derived)
 	if p.guard.exit() {
-		err = ErrHung
+		p.guard.leave()
+		p.unended, err = true, ErrHung
 	}
 	if err != nil {
 		p.current.drop()
@@ -97,17 +105,125 @@ func (p *Physical) ender(cancel context.CancelFunc) context.CancelFunc {
 // cutSocket ends whatever call of pgx now runs. The connection is closed then, by pgx or by us.
 func (p *Physical) cutSocket() { p.socket.SetDeadline(time.Unix(1, 0)) }
 
+// breakOff closes the connection under a call that goes on although it was cancelled.
+func (p *Physical) breakOff() {
+	p.broken.Store(true)
+	if p.socket != nil {
+		p.socket.Close()
+		return
+	}
+	p.conn.Close()
+}
+
+// Revoke takes the connection away from its borrower, on another goroutine than that one's. A call that runs is cancelled,
+// and broken off if it does not end within a second; every later one gets reason. When Revoke returns the borrower has
+// let go, and the connection is the caller's, to be closed.
+func (p *Physical) Revoke(reason error) Ending {
+	p.revoked.Store(&reason)
+	state := p.guard.revoke()
+	if state&running == 0 {
+		if state&doingRows != 0 {
+			return Unended
+		}
+		return Ended
+	}
+	if p.leftWithin(stuckAfter) {
+		return Unended
+	}
+	p.breakOff()
+	p.leftWithin(stuckAfter)
+	return BrokenOff
+}
+
+func (p *Physical) leftWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.guard.left:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// Ending says what is known of the last statement of a connection that is to be closed.
+type Ending int
+
+const (
+	// Ended: no statement runs any more.
+	Ended Ending = iota
+	// Unended: the last call was cut short, and its statement may still run on the server.
+	Unended
+	// BrokenOff: so it was, by closing the connection under it, since the driver did not end it.
+	BrokenOff
+)
+
+// Ending returns how the last statement of a connection ended that its borrower has given back.
+func (p *Physical) Ending() Ending {
+	switch {
+	case p.broken.Load():
+		return BrokenOff
+	case p.unended:
+		return Unended
+	}
+	return Ended
+}
+
+// Doing is what the borrower of a connection is doing with it; any goroutine may ask.
+func (p *Physical) Doing() Activity {
+	switch s := p.guard.state.Load(); {
+	case s == fired:
+		return Stopping
+	case s&running != 0:
+		return Running
+	case s&doingRows != 0:
+		return RowsOpen
+	case s&doingTx != 0:
+		return IdleInTransaction
+	}
+	return Idle
+}
+
+// Activity is what the borrower of a connection is doing.
+type Activity string
+
+// The activities.
+const (
+	Running           Activity = "statement running"
+	RowsOpen          Activity = "rows open"
+	IdleInTransaction Activity = "idle in transaction"
+	Idle              Activity = "idle" // a *sql.Conn between statements
+	Stopping          Activity = "statement being stopped"
+)
+
+// openRows counts rows that are open.
+func (p *Physical) openRows(n int) {
+	p.rows += n
+	if p.rows > 0 {
+		p.guard.doing |= doingRows
+	} else {
+		p.guard.doing &^= doingRows
+	}
+}
+
 // Close closes the connection. It may take as long as the driver takes, and returns when the connection is really gone.
 func (p *Physical) Close() error {
 	p.guard.stop()
 	p.endLife()
-	p.stmts.forget()
+	if p.revoked.Load() == nil {
+		p.stmts.forget()
+	}
 	if p.socket != nil && p.doom != nil && cleanupDone(p.conn) == nil {
 		p.socket.SetDeadline(time.Time{}) // the guard came too late: it ended nothing, and a pgxpool may keep the connection
 	}
-	err := p.conn.Close()
-	awaitCleanup(p.conn)
-	p.raw = raw{} // a virtual connection may remember p for a while
+	var err error
+	if !p.broken.Load() || p.socket != nil {
+		err = p.conn.Close() // else it is closed
+		awaitCleanup(p.conn)
+	}
+	if p.revoked.Load() == nil {
+		p.raw = raw{} // a virtual connection may remember p for a while
+	}
 	return err
 }
 
@@ -115,11 +231,16 @@ func (p *Physical) Close() error {
 func (p *Physical) Raw() sqldriver.Conn { return p.conn }
 
 // Release gives a connection back that a pool has borrowed from itself.
-func (p *Physical) Release(bad bool) { p.lender.Returned(p.release() || bad) }
+func (p *Physical) Release(bad bool) {
+	if p.lender.Returning() {
+		p.lender.Returned(p.release() || bad)
+	}
+}
 
 // release ends a borrowing and reports whether the connection is too bad to be lent again.
 func (p *Physical) release() (bad bool) {
 	p.current.drop()
+	p.rows, p.guard.doing = 0, 0
 	bad = p.doom != nil || p.unfit || p.stmts.busy > 0
 	return bad || p.validator != nil && !p.validator.IsValid()
 }

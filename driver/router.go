@@ -47,11 +47,16 @@ type Lender interface {
 	// Limit is the limit of a statement with these traits under ctx.
 	Limit(ctx context.Context, t Traits) Limit
 
-	// Failed returns what the caller is to get for a call that failed.
-	Failed(ctx context.Context, f Failure) error
+	// Failed returns what the caller is to get for a call that failed, and whether it is known that the statement runs no
+	// more on the server.
+	Failed(ctx context.Context, f Failure) (err error, ended bool)
 
 	// Restore sets the session up again after a borrower may have changed it. An error discards the connection.
 	Restore(ctx context.Context) error
+
+	// Returning asks for leave to give the connection back, before it is touched for that. It is false if the pool has
+	// taken the connection back already: then nothing of it is the borrower's any more.
+	Returning() bool
 
 	// Returned takes the connection back, and is told whether it must not be lent again. It does not block.
 	Returned(bad bool)

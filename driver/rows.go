@@ -25,11 +25,13 @@ type rows struct {
 	stmt   *prepared // to be given back with the rows; nil if there is none
 	spare  *spareRows
 	failed bool
+	read   bool // to the end
 	closed bool
 }
 
 // newRows takes over the call that began the query, and the statement that it runs from.
 func newRows(k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
+	k.p.openRows(1)
 	k.pause(nil)
 	k.done = true
 	w := &k.c.spare
@@ -82,6 +84,7 @@ func (r *rows) resume() error {
 func (r *rows) pause(err error) error {
 	r.k.done = true
 	if err == io.EOF {
+		r.read = true
 		r.k.pause(nil)
 		return err
 	}
@@ -103,9 +106,17 @@ func (r *rows) Close() error {
 	if r.k.resumeLast() != nil {
 		r.k.limit = Limit{}
 	}
+	if r.k.gone() {
+		r.k.release()
+		return nil
+	}
 	r.k.done = false
 	defer r.k.c.abandon(&r.k.done)
 	err := r.rows.Close()
+	r.k.p.openRows(-1)
+	if !r.read && r.k.caller.Err() != nil {
+		r.k.p.unended = true // unless the connection turns out to be sound
+	}
 	if r.stmt != nil {
 		r.k.p.stmts.give(r.stmt, r.failed || err != nil)
 	}
@@ -126,6 +137,7 @@ func (r *rows) NextResultSet() error {
 		return err
 	}
 	defer r.k.c.abandon(&r.k.done)
+	r.read = false
 	return r.pause(n.NextResultSet())
 }
 

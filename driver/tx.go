@@ -15,6 +15,7 @@ type tx struct {
 
 // newTx takes over the call that began the transaction.
 func newTx(k *call, t sqldriver.Tx) *tx {
+	k.p.guard.doing |= doingTx
 	k.pause(nil)
 	k.done = true
 	return &tx{k: *k, tx: t}
@@ -26,31 +27,42 @@ func (t *tx) Commit() error {
 		return err
 	}
 	defer t.k.c.abandon(&t.k.done)
-	return t.k.end(t.tx.Commit())
+	err := t.tx.Commit()
+	t.k.p.guard.doing &^= doingTx
+	return t.k.end(err)
 }
 
 // Rollback goes through even on a connection whose guard has fired, and then unguarded: it is thrown away anyhow.
 func (t *tx) Rollback() error {
 	if t.k.gone() {
 		t.k.release()
-		return sqldriver.ErrBadConn
+		return t.k.c.whyGone()
 	}
 	if t.k.caller.Err() != nil && !t.k.p.keepsAfterRollback() {
 		t.k.p.unfit = true
 	}
 	if err := t.restart("ROLLBACK"); err != nil {
+		if t.k.gone() {
+			t.k.release()
+			return err
+		}
 		t.k.limit = Limit{}
 	}
 	defer t.k.c.abandon(&t.k.done)
-	return t.k.end(t.tx.Rollback())
+	err := t.tx.Rollback()
+	t.k.p.guard.doing &^= doingTx
+	return t.k.end(err)
 }
 
 // restart makes COMMIT or ROLLBACK a statement of its own, with the pool's limit: a limit that the context of BEGIN
 // carried was for BEGIN alone.
 func (t *tx) restart(text string) error {
 	k := &t.k
+	if k.gone() {
+		return k.c.whyGone()
+	}
 	k.done = false
-	k.spent, k.began = 0, Now()
+	k.spent, k.began, k.latest = 0, Now(), forever
 	k.limit = k.p.lender.Limit(context.Background(), k.p.traits(text))
 	return k.resume()
 }

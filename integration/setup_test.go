@@ -283,3 +283,14 @@ func between(tb testing.TB, what string, d, least, most time.Duration) {
 		tb.Errorf("%s took %v, want %v to %v", what, d, least, most)
 	}
 }
+
+// withUser is the DSN of go-sql-driver/mysql with another user, who has no password.
+func withUser(tb testing.TB, dsn, user string) string {
+	tb.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		tb.Fatal("cannot parse the server's DSN")
+	}
+	config.User, config.Passwd = user, ""
+	return config.FormatDSN()
+}

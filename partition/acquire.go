@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
 	"github.com/sqlbulkhead/sqlbulkhead/internal/gate"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
 // errDialTimeout is an acquire that had its permit and then waited too long for the server.
@@ -29,14 +30,14 @@ var unbounded = budget{never, never}
 
 // tryAcquire lends an idle connection, if that is possible without waiting: last if it can be had, so that who comes
 // again finds what was there. The error is final.
-func (p *Pool) tryAcquire(ctx context.Context, last *member) (*driver.Physical, error) {
+func (p *Pool) tryAcquire(ctx context.Context, tag *workload.Tag, last *member) (*driver.Physical, error) {
 	m := last
 	if m == nil || !p.take(m) {
 		if m = p.tryLend(); m == nil {
 			return nil, nil
 		}
 	}
-	a := acquire{pool: p, ctx: ctx, began: m.loan.since(), budget: p.budget()}
+	a := acquire{pool: p, ctx: ctx, tag: tag, began: m.loan.since(), budget: p.budget()}
 	if m.expired {
 		a.giveUp(m, CloseExpired)
 		return nil, nil
@@ -68,6 +69,8 @@ func (p *Pool) tryAcquire(ctx context.Context, last *member) (*driver.Physical, 
 type acquire struct {
 	pool   *Pool
 	ctx    context.Context
+	tag    *workload.Tag // of ctx; nil: none
+	crowd  bool          // others waited with the same tag
 	began  time.Duration
 	budget budget
 }
@@ -75,7 +78,7 @@ type acquire struct {
 // run waits for a permit and returns a connection: an idle one that answers, or a new one.
 func (a *acquire) run() (m *member, fresh bool, err error) {
 	for {
-		if err := a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue)); err != nil {
+		if err := a.wait(); err != nil {
 			return nil, false, a.refuse(err)
 		}
 		var again bool
@@ -103,6 +106,14 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 	}
 	a.done(m)
 	return m, true, nil
+}
+
+// wait takes a permit.
+func (a *acquire) wait() error {
+	r := a.pool.registry
+	r.waits.begin(a.tag)
+	defer func() { a.crowd = r.waits.end(a.tag) || a.crowd }()
+	return a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue))
 }
 
 // left is what remains of a limit; the time in the queue and that for a dial are one.
@@ -136,6 +147,7 @@ func (a *acquire) giveUp(m *member, reason CloseReason) {
 // done tells that m is the caller's.
 func (a *acquire) done(m *member) {
 	m.began = a.began
+	a.pool.borrow(m, a.tag)
 	if len(a.pool.registry.observers.acquire) > 0 {
 		a.tell(m)
 	}
@@ -184,6 +196,7 @@ func (a *acquire) explain(cause error, waited time.Duration) error {
 		return cause
 	}
 	a.pool.describe(e)
+	e.Nested = e.Reason != ReasonPaused && !e.Dialing && !a.crowd && a.pool.registry.holdsFor(a.tag, a.began)
 	return e
 }
 
@@ -193,5 +206,7 @@ func (p *Pool) describe(e *AcquireError) {
 	defer p.gate.Unlock()
 	s, hold := p.gate.StatsLocked(), p.expectedHoldLocked(driver.Now())
 	e.MaxOpenConns, e.InUse, e.Waiting, e.MaxWaiting = s.Limit, s.InUse, s.Waiting, s.MaxWaiting
+	e.Holders = p.holdersLocked(driver.Now(), maxBlamed)
+	e.LimitedBy = p.limitedBy(e, s)
 	e.retryAfter = hold * time.Duration(s.Waiting+1) / time.Duration(max(s.Limit, 1))
 }

@@ -81,6 +81,19 @@ type PoolConfig struct {
 	// closed. 0: 5m. NoTimeout: any time.
 	ConnMaxIdleTime time.Duration
 
+	// LeakAfter is how long a connection may be held before that is reported, once: in the log, to a [LeakObserver] and in
+	// Stats, with what the holder is doing. 0 or NoTimeout: never. A context of [workload.LongHeld] is exempt.
+	LeakAfter time.Duration
+
+	// MaxHold is how long a connection may be held before it is taken back: what it runs is cancelled and ended on the
+	// server, the connection is thrown away, its permit serves somebody else, and every further call of the late holder
+	// gets [ErrReclaimed]. 0 or NoTimeout: any time. A context of [workload.LongHeld] is exempt.
+	MaxHold time.Duration
+
+	// LeakStacks keeps, for each holder, the stack that acquired, for reports and errors. It costs every acquire about a
+	// microsecond. Once true, a later option cannot make it false.
+	LeakStacks bool
+
 	// IdleInTransactionTimeout is how long a session may sit idle inside a
 	// transaction before the server ends it (PostgreSQL; MariaDB, rounded up to
 	// a second). 0: the server's own setting. There is no value for
@@ -145,6 +158,9 @@ func (c PoolConfig) merge(over PoolConfig) PoolConfig {
 		ConnMaxIdleTime:          cmp.Or(over.ConnMaxIdleTime, c.ConnMaxIdleTime),
 		IdleInTransactionTimeout: cmp.Or(over.IdleInTransactionTimeout, c.IdleInTransactionTimeout),
 		LockTimeout:              cmp.Or(over.LockTimeout, c.LockTimeout),
+		LeakAfter:                cmp.Or(over.LeakAfter, c.LeakAfter),
+		MaxHold:                  cmp.Or(over.MaxHold, c.MaxHold),
+		LeakStacks:               c.LeakStacks || over.LeakStacks,
 		ReadOnly:                 c.ReadOnly || over.ReadOnly,
 		DSN:                      cmp.Or(over.DSN, c.DSN),
 	}
@@ -173,6 +189,9 @@ var poolFields = []field{
 	{"DialTimeout", "dial_timeout", 0, "positive", func(c *PoolConfig) any { return &c.DialTimeout }},
 	{"ConnMaxLifetime", "conn_max_lifetime", int64(NoTimeout), "positive, or NoTimeout", func(c *PoolConfig) any { return &c.ConnMaxLifetime }},
 	{"ConnMaxIdleTime", "conn_max_idle_time", int64(NoTimeout), "positive, or NoTimeout", func(c *PoolConfig) any { return &c.ConnMaxIdleTime }},
+	{"LeakAfter", "leak_after", int64(NoTimeout), "positive, or NoTimeout", func(c *PoolConfig) any { return &c.LeakAfter }},
+	{"MaxHold", "max_hold", int64(NoTimeout), "positive, or NoTimeout", func(c *PoolConfig) any { return &c.MaxHold }},
+	{"LeakStacks", "leak_stacks", 0, "", func(c *PoolConfig) any { return &c.LeakStacks }},
 	{"IdleInTransactionTimeout", "idle_in_transaction_timeout", 0, "positive", func(c *PoolConfig) any { return &c.IdleInTransactionTimeout }},
 	{"LockTimeout", "lock_timeout", 0, "positive", func(c *PoolConfig) any { return &c.LockTimeout }},
 	{"ReadOnly", "read_only", 0, "", func(c *PoolConfig) any { return &c.ReadOnly }},

@@ -88,6 +88,7 @@ func fill(name workload.Name, set PoolConfig) PoolConfig {
 			*d = min(*d, forever)
 		}
 	}
+	c.LeakAfter, c.MaxHold = max(c.LeakAfter, 0), max(c.MaxHold, 0)
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = min(c.MaxOpenConns, maxDefaultWaiting)
 	}

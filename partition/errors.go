@@ -25,6 +25,10 @@ var (
 	ErrAcquireTimeout = errors.New("partition: acquire timeout")
 	// ErrPaused: an operator has paused the pool.
 	ErrPaused = errors.New("partition: pool paused")
+	// ErrReclaimed: the connection had been held for longer than the pool's MaxHold allows, or the registry was drained, and
+	// was taken back. It comes from every call that the late holder still makes on it: rows, statements, the transaction,
+	// the *sql.Conn. What was not committed is rolled back. It is not ErrRejected.
+	ErrReclaimed = errors.New("partition: connection taken back from its holder")
 	// ErrUnknownWorkload: the context carries a tag that no pool has. It is not ErrRejected: waiting does not help.
 	ErrUnknownWorkload = errors.New("partition: unknown workload")
 	// ErrUntagged: WithRequiredTag is set and the context carries no tag. It is not ErrRejected.
@@ -63,6 +67,16 @@ type AcquireError struct {
 	// The pool at that moment. InUse counts permits; it includes connections that are being dialed or closed.
 	MaxOpenConns, InUse, Waiting, MaxWaiting int
 
+	// LimitedBy is what stood in the way.
+	LimitedBy LimitingFactor
+	// Holders are those who have held a connection of the pool for longest at that moment, at most three.
+	Holders []Holder
+	// Nested: a connection of the same registry is held under the same call of workload.With, has been since before this
+	// acquire began, and no statement runs on it now. If that is the same request, it is waiting for itself: use the
+	// transaction or the *sql.Conn that it has, or close its rows first. It is not set where several callers waited under
+	// that context, as many jobs under one base context do.
+	Nested bool
+
 	retryAfter time.Duration
 	ctxErr     error
 }
@@ -83,8 +97,15 @@ func (e *AcquireError) Error() string {
 	case ReasonCallerGaveUp:
 		what = "caller gave up while it waited for a connection: " + e.ctxErr.Error()
 	}
-	return fmt.Sprintf("partition: pool %q: %s (waited %v, in use %d of %d, waiting %d of %d)",
+	text := fmt.Sprintf("partition: pool %q: %s (waited %v, in use %d of %d, waiting %d of %d",
 		string(e.Workload), what, e.Waited.Round(time.Microsecond), e.InUse, e.MaxOpenConns, e.Waiting, e.MaxWaiting)
+	if len(e.Holders) > 0 {
+		text += fmt.Sprintf(", longest held %v: %s", e.Holders[0].Age.Round(time.Millisecond), e.Holders[0].Activity)
+	}
+	if e.Nested {
+		text += "; this request already holds a connection, and may be waiting for itself"
+	}
+	return text + ")"
 }
 
 // Is matches ErrRejected and the sentinel of the reason.

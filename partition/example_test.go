@@ -41,24 +41,24 @@ var askedLimit = regexp.MustCompile(`< (\d+\.\d+)`)
 func answerExample(ctx context.Context, c fakedb.Call) (*fakedb.Answer, error) {
 	switch {
 	case strings.Contains(c.Text, "version()"):
-		return oneValue("10.11.6-MariaDB"), nil
+		return row("10.11.6-MariaDB"), nil
 	case strings.Contains(c.Text, "max_statement_time"):
 		limit := 0.0
 		if m := askedLimit.FindStringSubmatch(c.Text); m != nil {
 			limit, _ = strconv.ParseFloat(m[1], 64) // digits and a dot
 		}
-		return oneValue(limit), nil
+		return row(limit, nil), nil
 	case strings.Contains(c.Text, "SLEEP"):
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case strings.HasPrefix(c.Text, "SELECT"):
-		return oneValue("ada"), nil
+		return row("ada"), nil
 	}
 	return &fakedb.Answer{}, nil
 }
 
-func oneValue(v sqldriver.Value) *fakedb.Answer {
-	return &fakedb.Answer{Columns: []string{"value"}, Rows: [][]sqldriver.Value{{v}}}
+func row(values ...sqldriver.Value) *fakedb.Answer {
+	return &fakedb.Answer{Columns: make([]string, len(values)), Rows: [][]sqldriver.Value{values}}
 }
 
 // must opens one connection in each pool, as a service does before it says that it is ready.

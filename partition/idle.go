@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
 // A connection is idle, out, or on its way to be closed. Whoever takes one from the idle list holds a permit first;
@@ -18,7 +19,7 @@ func (p *Pool) take(m *member) bool {
 		return false
 	}
 	t := driver.Now()
-	if !m.loan.change(parked, since, borrowed, t) {
+	if !m.loan.change(parked, since, inHouse, t) {
 		return false
 	}
 	p.gate.TakeParked()
@@ -33,7 +34,7 @@ func (p *Pool) park(m *member, t time.Duration) bool {
 	}
 	p.gate.Park()
 	m.loan.set(parked, t)
-	if p.gate.Calm() || !m.loan.change(parked, t, borrowed, t) {
+	if p.gate.Calm() || !m.loan.change(parked, t, inHouse, t) {
 		return true
 	}
 	p.gate.Unpark()
@@ -118,10 +119,10 @@ func (p *Pool) hold(m *member) {
 }
 
 func (p *Pool) holdLocked(m *member, t time.Duration) {
-	m.loan.set(borrowed, t)
+	m.loan.set(inHouse, t)
 	m.place = len(p.out)
 	p.out = append(p.out, m)
-	p.watchLocked(m.expiresAt(t), t) // it may be parked and forgotten
+	p.watchLocked(min(m.expiresAt(t), p.nextHold(t)), t) // it may be parked and forgotten, or held too long
 }
 
 // dropLocked takes m off the list of those that are out.
@@ -131,6 +132,17 @@ func (p *Pool) dropLocked(m *member) {
 	p.out[m.place].place = m.place
 	p.out[last] = nil
 	p.out = p.out[:last]
+}
+
+// borrow is the last step of an acquire: from now on the connection is its caller's.
+func (p *Pool) borrow(m *member, tag *workload.Tag) {
+	if m.tag.Load() != tag {
+		m.tag.Store(tag)
+	}
+	if p.config.LeakStacks {
+		m.stack.Store(callers())
+	}
+	m.loan.set(borrowed, m.loan.since())
 }
 
 // settle ends the borrowing of a connection that will be closed. Its permit stays.
@@ -203,7 +215,7 @@ func (p *Pool) trim() {
 }
 
 // minWatch keeps the reaper from running more often than is of use.
-const minWatch = time.Second
+const minWatch = 10 * time.Millisecond
 
 // watchLocked sets the reaper for at, if it is not to come sooner.
 func (p *Pool) watchLocked(at, t time.Duration) {
@@ -219,7 +231,7 @@ func (p *Pool) watchLocked(at, t time.Duration) {
 	}
 }
 
-// reap closes idle connections that have expired. Each has a permit while it is closed, so that nobody who holds one
+// reap closes idle connections that have expired, and looks at what is held too long. Each has a permit while it is closed, so that nobody who holds one
 // finds the cap used up by a connection on its way out; where none is free, they are in use, and a checkout looks.
 func (p *Pool) reap() {
 	p.gate.Lock()
@@ -239,7 +251,7 @@ func (p *Pool) reap() {
 		return true
 	})
 	p.reapAt = never
-	p.watchLocked(next, t)
+	p.watchLocked(min(next, p.checkHoldsLocked(t)), t)
 }
 
 // reclaimExpiredLocked puts parked connections that have expired on the idle list, and returns when the next one of those

@@ -12,7 +12,7 @@ type loan struct{ word atomic.Int64 }
 type holder int64
 
 const (
-	inHouse  holder = iota // its pool: idle, or on its way to be closed
+	inHouse  holder = iota // its pool: idle, or on its way to a borrower, or to be closed
 	borrowed               // a borrower
 	parked                 // nobody, but its permit is still out: the next borrower need only take it (see gate.Park)
 )

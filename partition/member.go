@@ -6,10 +6,12 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
 	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
 var _ driver.Lender = (*member)(nil)
@@ -28,6 +30,10 @@ type member struct {
 	place   int           // in its pool's list of those that are out; the gate's lock guards it
 	expired bool          // found so when it was lent
 	began   time.Duration // when its borrower came for it
+
+	tag      atomic.Pointer[workload.Tag] // of the context that borrowed it last; nil: none
+	stack    atomic.Pointer[[]uintptr]    // that acquired it; nil unless LeakStacks
+	reported time.Duration                // the loan that was reported as a leak; the gate's lock guards it
 }
 
 // never is a time that does not come.
@@ -86,10 +92,19 @@ func (m *member) Limit(ctx context.Context, t driver.Traits) driver.Limit {
 }
 
 // Failed implements driver.Lender. Only a statement timeout is wrapped; every other error is the driver's own.
-func (m *member) Failed(ctx context.Context, f driver.Failure) error {
+func (m *member) Failed(ctx context.Context, f driver.Failure) (err error, ended bool) {
+	cut := f.Guarded || ctx.Err() != nil
+	ended = !cut || f.Err == nil || m.dialect == stmttimeout.SQLite() || stmttimeout.Answered(f.Err)
+	return m.explain(ctx, f), ended
+}
+
+func (m *member) explain(ctx context.Context, f driver.Failure) error {
 	byServer := m.serverTimedOut(ctx, f)
-	if !f.Guarded && !byServer {
+	switch {
+	case !f.Guarded && !byServer:
 		return f.Err
+	case f.Guarded && ctx.Err() != nil && (f.Limit.Statement == 0 || f.Elapsed < f.Limit.Statement):
+		return errors.Join(ctx.Err(), f.Err) // the driver had not noticed that its caller's time was up
 	}
 	e := &stmttimeout.Error{Limit: f.Limit.Statement, Elapsed: f.Elapsed, ByServer: byServer, Err: f.Err}
 	if byServer && m.applied.StatementTimeout > 0 {
@@ -129,6 +144,12 @@ func (m *member) Restore(ctx context.Context) error {
 	return nil
 }
 
+// Returning implements driver.Lender.
+func (m *member) Returning() bool {
+	h, since := m.loan.get()
+	return h == borrowed && m.loan.change(borrowed, since, inHouse, since)
+}
+
 // Returned implements driver.Lender.
 func (m *member) Returned(bad bool) {
 	if bad {
@@ -151,9 +172,14 @@ func (m *member) Discarded() {
 	go m.retire(held, CloseBad)
 }
 
-// retire closes a connection that was on loan. Its permit goes back when it is really closed.
+// retire closes a connection that was on loan. Its permit goes back when it is really closed, and when nothing of it runs
+// on the server any more.
 func (m *member) retire(held time.Duration, reason CloseReason) {
-	m.shut(reason)
+	if e := m.phys.Ending(); e == driver.Ended {
+		m.shut(reason)
+	} else {
+		m.end(e, reason)
+	}
 	m.pool.registry.observers.released(ReleaseEvent{m.pool.name, held})
 	m.pool.gate.Release()
 }
@@ -191,12 +217,14 @@ func (m *member) Replace(ctx context.Context) (*driver.Physical, error) {
 	p := m.pool
 	waited := m.loan.since() - m.began
 	held := p.settle(m)
-	a := &acquire{pool: p, ctx: ctx, began: driver.Now() - waited, budget: p.budget()}
+	a := &acquire{pool: p, ctx: ctx, tag: m.tag.Load(), began: driver.Now() - waited, budget: p.budget()}
 	fresh, err := a.dial(m)
 	if err != nil {
 		p.registry.observers.released(ReleaseEvent{p.name, held}) // the permit is gone with it
 		return nil, a.refuse(err)
 	}
+	fresh.began = a.began
+	p.borrow(fresh, a.tag)
 	return fresh.phys, nil
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Observer is told what happens in the pools, for metrics, traces and logs. It implements any of [AcquireObserver],
-// [ReleaseObserver], [StatementObserver] and [ConnObserver]; one that implements none is refused by Open. Its methods
+// [ReleaseObserver], [StatementObserver], [ConnObserver], [LeakObserver] and [EndObserver]; one that implements none is refused by Open. Its methods
 // are called on the goroutine of the caller concerned, except where they say otherwise, by many at once; they must
 // not block and must not use the database.
 type Observer any
@@ -67,11 +67,37 @@ type CloseReason string
 
 // The reasons.
 const (
-	CloseBad      CloseReason = "bad"      // broken, or left in an unknown state
-	CloseExpired  CloseReason = "expired"  // ConnMaxLifetime or ConnMaxIdleTime
-	CloseSurplus  CloseReason = "surplus"  // more than MaxIdleConns, or than a smaller MaxOpenConns allows
-	CloseShutdown CloseReason = "shutdown" // the registry is closed
+	CloseBad       CloseReason = "bad"       // broken, or left in an unknown state
+	CloseExpired   CloseReason = "expired"   // ConnMaxLifetime or ConnMaxIdleTime
+	CloseSurplus   CloseReason = "surplus"   // more than MaxIdleConns, or than a smaller MaxOpenConns allows
+	CloseShutdown  CloseReason = "shutdown"  // the registry is closed
+	CloseReclaimed CloseReason = "reclaimed" // taken back from its holder: MaxHold, or Drain
 )
+
+// A LeakObserver is told of connections that are held too long, on goroutines of their own.
+type LeakObserver interface {
+	// Leaked: longer than LeakAfter; once for each borrowing.
+	Leaked(e LeakEvent)
+	// Reclaimed: longer than MaxHold, and taken back.
+	Reclaimed(e LeakEvent)
+}
+
+// EndObserver is told of statements that their callers gave up, once their end on the server is known or was given up,
+// too, on goroutines of their own.
+type EndObserver interface{ StatementEnded(e EndEvent) }
+
+// LeakEvent is a connection held too long.
+type LeakEvent struct {
+	Pool   workload.Name
+	Holder Holder
+}
+
+// EndEvent is the end of a statement that was cut short.
+type EndEvent struct {
+	Pool    workload.Name
+	Outcome EndOutcome
+	Took    time.Duration // since its caller was let go
+}
 
 // observers holds who is told what.
 type observers struct {
@@ -79,6 +105,8 @@ type observers struct {
 	release   []ReleaseObserver
 	statement []StatementObserver
 	conn      []ConnObserver
+	leak      []LeakObserver
+	end       []EndObserver
 }
 
 func (o *observers) add(v Observer) error {
@@ -94,6 +122,12 @@ func (o *observers) add(v Observer) error {
 	}
 	if c, ok := v.(ConnObserver); ok {
 		o.conn, known = append(o.conn, c), true
+	}
+	if l, ok := v.(LeakObserver); ok {
+		o.leak, known = append(o.leak, l), true
+	}
+	if e, ok := v.(EndObserver); ok {
+		o.end, known = append(o.end, e), true
 	}
 	if !known {
 		return fmt.Errorf("partition: WithObserver: %T implements none of the observer interfaces", v)
@@ -128,5 +162,23 @@ func (o *observers) connOpened(e ConnEvent) {
 func (o *observers) connClosed(e ConnEvent) {
 	for _, c := range o.conn {
 		c.ConnClosed(e)
+	}
+}
+
+func (o *observers) leaked(e LeakEvent) {
+	for _, l := range o.leak {
+		l.Leaked(e)
+	}
+}
+
+func (o *observers) reclaimed(e LeakEvent) {
+	for _, l := range o.leak {
+		l.Reclaimed(e)
+	}
+}
+
+func (o *observers) statementEnded(e EndEvent) {
+	for _, x := range o.end {
+		x.StatementEnded(e)
 	}
 }

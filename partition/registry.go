@@ -31,6 +31,7 @@ type Registry struct {
 	requireTag bool
 	budget     int // 0: none
 
+	waits    waits
 	resizeMu sync.Mutex // serialises Resize, so that two together do not exceed the budget
 
 	life     context.Context // ends with Close

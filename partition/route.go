@@ -24,17 +24,18 @@ type router struct{ r *Registry }
 func (x router) Try(ctx context.Context, last driver.Lender) (*driver.Physical, error) {
 	m := last.(*member)
 	p := m.pool
-	if name, tagged := workload.From(ctx); !tagged || name != p.name {
-		if other, err := x.r.poolFor(ctx); err != nil || other != p {
+	tag := workload.TagOf(ctx)
+	if tag == nil || tag.Name != p.name {
+		if other, err := x.r.poolFor(tag); err != nil || other != p {
 			return nil, nil // Connect finds the other pool, or says the error
 		}
 	}
-	return p.tryAcquire(ctx, m)
+	return p.tryAcquire(ctx, tag, m)
 }
 
 // Acquire implements driver.Router.
 func (x router) Acquire(ctx context.Context) (*driver.Physical, bool, error) {
-	p, err := x.r.poolFor(ctx)
+	p, err := x.r.poolFor(workload.TagOf(ctx))
 	if err != nil {
 		return nil, false, err
 	}
@@ -50,7 +51,7 @@ type poolRouter struct{ p *Pool }
 
 // Try implements driver.Router.
 func (x poolRouter) Try(ctx context.Context, last driver.Lender) (*driver.Physical, error) {
-	return x.p.tryAcquire(ctx, last.(*member))
+	return x.p.tryAcquire(ctx, workload.TagOf(ctx), last.(*member))
 }
 
 // Acquire implements driver.Router.
@@ -76,7 +77,7 @@ func (x poolRouter) Close() error {
 }
 
 func (p *Pool) acquire(ctx context.Context) (*driver.Physical, bool, error) {
-	a := &acquire{pool: p, ctx: ctx, began: driver.Now(), budget: p.budget()}
+	a := &acquire{pool: p, ctx: ctx, tag: workload.TagOf(ctx), began: driver.Now(), budget: p.budget()}
 	m, fresh, err := a.run()
 	if err != nil {
 		return nil, false, err
@@ -84,22 +85,21 @@ func (p *Pool) acquire(ctx context.Context) (*driver.Physical, bool, error) {
 	return m.phys, fresh, nil
 }
 
-// poolFor returns the pool of the tag that ctx carries.
-func (r *Registry) poolFor(ctx context.Context) (*Pool, error) {
-	name, tagged := workload.From(ctx)
-	if !tagged {
+// poolFor returns the pool of a tag, which is nil where the context has none.
+func (r *Registry) poolFor(tag *workload.Tag) (*Pool, error) {
+	if tag == nil || !tag.Named {
 		if r.requireTag {
 			return nil, ErrUntagged
 		}
 		return r.def, nil
 	}
-	if p := r.pools[name]; p != nil {
+	if p := r.pools[tag.Name]; p != nil {
 		return p, nil
 	}
 	if r.fallback != nil {
 		return r.fallback, nil
 	}
-	return nil, fmt.Errorf("%w %.60q (pools: %s)", ErrUnknownWorkload, string(name), r.names())
+	return nil, fmt.Errorf("%w %.60q (pools: %s)", ErrUnknownWorkload, string(tag.Name), r.names())
 }
 
 func (r *Registry) names() string {

@@ -26,6 +26,8 @@ type server struct {
 
 	healthOnce sync.Once
 	healthDB   *sql.DB
+
+	control lane
 }
 
 // dialectOf returns what the server speaks, which the first connection may have to ask.
@@ -113,6 +115,7 @@ func (s *server) close() (err error) {
 	if s.healthDB != nil {
 		err = s.healthDB.Close()
 	}
+	err = errors.Join(err, s.control.close())
 	if c, ok := s.connector.(io.Closer); ok {
 		err = errors.Join(err, c.Close())
 	}

@@ -33,6 +33,19 @@ type Stats struct {
 	Closed            uint64
 	OpenFailures      uint64
 
+	// Statements whose callers were cancelled or ran out of time while they ran. Until the end is known the permit counts as
+	// in use.
+	Ending         int
+	EndedConfirmed uint64 // the server says that it is gone
+	EndedForced    uint64 // so it does, after its session had to be killed or its socket closed
+	EndedUnknown   uint64 // the server could not be asked, or did not end it in time
+	// EndProblem is why statements could not be ended on the server of late: a missing privilege, a proxy in between. Empty:
+	// nothing is known to be wrong.
+	EndProblem string
+
+	Leaked    uint64 // borrowings longer than LeakAfter
+	Reclaimed uint64 // connections taken back: MaxHold, or Drain
+
 	Held     uint64        // borrowings that have ended
 	HoldTime time.Duration // how long they lasted, together
 	HoldMean time.Duration // of late: an average that forgets
@@ -58,6 +71,8 @@ func (p *Pool) Stats() Stats {
 		RejectedQueueFull: c.queueFull.Load(), RejectedTimeout: c.timeout.Load(), RejectedPaused: c.paused.Load(),
 		CallerGaveUp: c.gaveUp.Load(), StatementTimeouts: c.statementTimeouts.Load(),
 		Opened: c.opened.Load(), Closed: c.closed.Load(), OpenFailures: c.openFailures.Load(),
+		Ending: int(c.ending.Load()), EndedConfirmed: c.confirmed.Load(), EndedForced: c.forced.Load(), EndedUnknown: c.unknown.Load(),
+		EndProblem: p.server.control.trouble(), Leaked: c.leaked.Load(), Reclaimed: c.reclaimed.Load(),
 		SaturatedFor: g.SaturatedFor, SaturatedTime: g.SaturatedTime,
 	}
 	if e := p.enforcement.Load(); e != nil {
@@ -73,6 +88,9 @@ type counters struct {
 	queueFull, timeout, paused, gaveUp atomic.Uint64
 	statementTimeouts                  atomic.Uint64
 	opened, closed, openFailures       atomic.Uint64
+	ending                             atomic.Int64
+	confirmed, forced, unknown         atomic.Uint64
+	leaked, reclaimed                  atomic.Uint64
 }
 
 // refused counts an acquire that ended without a connection.

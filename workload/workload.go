@@ -1,9 +1,6 @@
 package workload
 
-import (
-	"context"
-	"fmt"
-)
+import "fmt"
 
 // Name is the name of a workload: 1 to 40 of a-z 0-9 . _ / -, starting with a
 // letter or a digit. It appears in errors, logs, metrics and, on servers that
@@ -28,27 +25,6 @@ const (
 // maxLen leaves room for the user's own part in PostgreSQL's application_name,
 // which the server cuts off at 63 bytes.
 const maxLen = 40
-
-// key is the context key. A struct of its own size zero makes the look-up free
-// of allocation.
-type key struct{}
-
-// With returns a copy of ctx that is tagged with name. The innermost tag holds.
-//
-// With does not look at name, so that tagging cannot fail: a name that is not
-// valid, the empty one included, is carried as it is and refused where a
-// connection is acquired, as an unknown workload. Use [Name.Validate] on names
-// that come from outside.
-func With(ctx context.Context, name Name) context.Context {
-	return context.WithValue(ctx, key{}, name)
-}
-
-// From returns the name that ctx is tagged with. It is false if ctx is
-// untagged. It costs one look-up in the context and allocates nothing.
-func From(ctx context.Context) (Name, bool) {
-	name, ok := ctx.Value(key{}).(Name)
-	return name, ok
-}
 
 // Validate returns an error that tells the rule if n is not a valid name, and
 // nil otherwise.

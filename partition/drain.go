@@ -1,0 +1,70 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
+)
+
+// drainPoll is how often Drain looks whether the last holder is gone.
+const drainPoll = 5 * time.Millisecond
+
+// Drain closes the registry with care: it turns new acquires away, with database/sql's own error of a closed handle, waits
+// until those who hold a connection have given it back, at most until ctx ends, and then takes back what is still held, as
+// MaxHold does: statements are ended on the server, and their holders get ErrReclaimed. In the end it closes the *sql.DB.
+// After it nothing of the registry is left on a server that answers.
+//
+// The error says how many had to be interrupted, and Is that of ctx; or it is Close's.
+func (r *Registry) Drain(ctx context.Context) error {
+	for _, p := range r.sorted {
+		p.gate.Close()
+	}
+	err := ctx.Err()
+	for err == nil && r.inUse() > 0 {
+		if !sleep(ctx, drainPoll) {
+			err = ctx.Err()
+		}
+	}
+	if n := r.interrupt(); n > 0 {
+		err = fmt.Errorf("partition: drained with %d connections still held: %w", n, err)
+	} else {
+		err = nil
+	}
+	grace, cancel := context.WithTimeout(context.Background(), endGiveUp)
+	defer cancel()
+	for r.inUse() > 0 && sleep(grace, drainPoll) {
+	}
+	return errors.Join(err, r.Close())
+}
+
+func (r *Registry) inUse() (n int) {
+	for _, p := range r.sorted {
+		n += p.gate.Stats().InUse
+	}
+	return n
+}
+
+// interrupt takes back every connection that is held.
+func (r *Registry) interrupt() (n int) {
+	for _, p := range r.sorted {
+		n += p.interrupt(fmt.Errorf("%w: pool %q: the registry was drained", ErrReclaimed, string(p.name)))
+	}
+	return n
+}
+
+func (p *Pool) interrupt(reason error) (n int) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	t := driver.Now()
+	for i := len(p.out) - 1; i >= 0; i-- {
+		m := p.out[i]
+		if h, since := m.loan.get(); h == borrowed {
+			p.reclaimHeldLocked(m, since, t, reason)
+			n++
+		}
+	}
+	return n
+}
