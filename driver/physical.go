@@ -241,8 +241,16 @@ func (p *Physical) Release(bad bool) {
 func (p *Physical) release() (bad bool) {
 	p.current.drop()
 	p.rows, p.guard.doing = 0, 0
-	bad = p.doom != nil || p.unfit || p.stmts.busy > 0
-	return bad || p.validator != nil && !p.validator.IsValid()
+	switch {
+	case p.doom != nil || p.unfit || p.stmts.busy > 0:
+		return true
+	case p.validator == nil:
+		return p.unended // nobody vouches for it; pgx has closed it by now
+	case !p.validator.IsValid():
+		return true
+	}
+	p.unended = false
+	return false
 }
 
 // keepsAfterRollback is database/sql's rule: a driver that cannot both reset and validate a session loses the

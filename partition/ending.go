@@ -41,7 +41,7 @@ func (m *member) end(e driver.Ending, reason CloseReason) {
 		defer close(closed)
 		m.shut(reason)
 	}()
-	outcome := m.endOnServer()
+	outcome := m.endOnServer(m.noteEnd)
 	if outcome == EndConfirmed && e == driver.BrokenOff {
 		outcome = EndForced
 	}
@@ -56,8 +56,17 @@ func (m *member) end(e driver.Ending, reason CloseReason) {
 	p.registry.observers.statementEnded(EndEvent{p.name, outcome, driver.Now() - began})
 }
 
+// shutAndSee closes a connection on which no statement runs. A server takes a moment to notice: where a storm of bad
+// connections would fill that moment with new ones, its permit waits for that.
+func (m *member) shutAndSee(reason CloseReason) {
+	m.shut(reason)
+	if reason == CloseBad && m.pool.registry.life.Err() == nil {
+		m.endOnServer(nil)
+	}
+}
+
 // endOnServer asks the server until the session is gone: politely at first, then by force.
-func (m *member) endOnServer() EndOutcome {
+func (m *member) endOnServer(note func(error)) EndOutcome {
 	ender, ok := m.dialect.(stmttimeout.Ender)
 	if !ok || m.applied.Session == "" {
 		return EndUnknown
@@ -67,7 +76,9 @@ func (m *member) endOnServer() EndOutcome {
 	began, force := driver.Now(), false
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		gone, err := m.pool.server.control.end(ctx, m.pool.server, ender, m.applied.Session, force)
-		m.noteEnd(err)
+		if note != nil {
+			note(err)
+		}
 		switch {
 		case err != nil:
 			return EndUnknown

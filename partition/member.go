@@ -176,7 +176,7 @@ func (m *member) Discarded() {
 // on the server any more.
 func (m *member) retire(held time.Duration, reason CloseReason) {
 	if e := m.phys.Ending(); e == driver.Ended {
-		m.shut(reason)
+		m.shutAndSee(reason)
 	} else {
 		m.end(e, reason)
 	}
@@ -186,7 +186,7 @@ func (m *member) retire(held time.Duration, reason CloseReason) {
 
 // discard closes a connection that nobody has borrowed, and gives up the permit behind it.
 func (m *member) discard(reason CloseReason) {
-	m.shut(reason)
+	m.shutAndSee(reason)
 	m.pool.gate.Release()
 }
 
