@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// capacity is how many connections a server accepts.
+type capacity struct {
+	max      int
+	reserved int       // of max, for administrators
+	extra    string    // beyond max, for administrators
+	present  int       // clients that are connected now, this program's included
+	tighter  []ceiling // of the account or the database
+}
+
+// ceiling is a limit that holds for a part of the server.
+type ceiling struct {
+	of  string
+	max int // 0 or less: none
+}
+
+// dbServer is a server, and the pools on it.
+type dbServer struct {
+	sessions []*session
+	capacity capacity
+	others   int // clients that are connected now, beside this program
+	role     string
+	err      error // why the capacity is not known
+}
+
+// perInstance is how many connections an instance can have here: those of its
+// pools, and one for the health check of each data source.
+func (d *dbServer) perInstance() (pooled, health int) { return perInstance(d.sessions) }
+
+func perInstance(sessions []*session) (pooled, health int) {
+	shared := 0
+	for _, s := range sessions {
+		pooled += s.pool.Config().MaxOpenConns
+		if s.own() {
+			health++
+		} else {
+			shared = 1
+		}
+	}
+	return pooled, health + shared
+}
+
+// countOthers takes what this program has open off what the server counted.
+func (d *dbServer) countOthers() {
+	d.others = d.capacity.present
+	for _, s := range d.sessions {
+		d.others -= s.pool.Stats().Open
+	}
+	d.others = max(0, d.others) // a pooler may have fewer than we
+}
+
+// judgeServers sorts the pools by server, whatever their DSNs say, and compares
+// what they need with what there is.
+func (c *checkup) judgeServers(ctx context.Context, f *findings) {
+	for _, s := range f.sessions {
+		if s.kind.name != "" {
+			d := f.serverOf(s)
+			d.sessions = append(d.sessions, s)
+		}
+	}
+	for _, d := range f.servers {
+		first := d.sessions[0]
+		d.capacity, d.err = first.kind.capacity(ctx, first.conn)
+		d.role = first.kind.role(ctx, first.conn)
+		if d.err != nil {
+			d.err = c.explain(d.err)
+			f.note("%s: how many connections it accepts is unknown: %v", d.name(), d.err)
+			continue
+		}
+		c.judgeCapacity(f, d)
+	}
+}
+
+func (f *findings) serverOf(s *session) *dbServer {
+	for _, d := range f.servers {
+		if d.sessions[0].server == s.server {
+			return d
+		}
+	}
+	d := &dbServer{}
+	f.servers = append(f.servers, d)
+	return d
+}
+
+// name is the server's kind and version, and which pools are on it.
+func (d *dbServer) name() string {
+	var pools []string
+	for _, s := range d.sessions {
+		pools = append(pools, string(s.pool.Name()))
+	}
+	return fmt.Sprintf("%s %s (%s)", d.sessions[0].kind.name, d.sessions[0].version, strings.Join(pools, ", "))
+}
+
+func (c *checkup) judgeCapacity(f *findings, d *dbServer) {
+	d.countOthers()
+	pooled, health := d.perInstance()
+	need, usable := (pooled+health)*c.instances, d.capacity.max-d.capacity.reserved
+	switch {
+	case d.behindPooler():
+		f.note("%s: a pooler stands in between, and its own limits decide, which are not known here", d.name())
+	case need > usable:
+		f.broken("%s: %d connections needed, and the server allows %d", d.name(), need, usable)
+	case need > usable-d.others:
+		f.note("%s: %d connections needed, and only %d are left beside the %d in use now (by instances of this service too, if any run)",
+			d.name(), need, usable-d.others, d.others)
+	}
+	for _, limit := range d.capacity.tighter {
+		if limit.max > 0 && need > limit.max && !d.behindPooler() {
+			f.broken("%s: %d connections needed, and %s may have %d", d.name(), need, limit.of, limit.max)
+		}
+	}
+}
+
+func (d *dbServer) behindPooler() bool {
+	return slices.ContainsFunc(d.sessions, func(s *session) bool { return s.pooler == "yes" })
+}
+
+// postgresCapacity counts clients, which occupy max_connections, and not the
+// server's own processes. Limits of a role or database do not hold superusers.
+func postgresCapacity(ctx context.Context, conn *sql.Conn) (c capacity, err error) {
+	var role, database ceiling
+	var superuser bool
+	err = conn.QueryRowContext(ctx, `
+		SELECT current_setting('max_connections')::int,
+		       current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true), '0')::int,
+		       (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL AND coalesce(backend_type, 'client backend') = 'client backend'),
+		       session_user, r.rolconnlimit, r.rolsuper, d.datname, d.datconnlimit
+		  FROM pg_roles r, pg_database d
+		 WHERE r.rolname = session_user AND d.datname = current_database()`).
+		Scan(&c.max, &c.reserved, &c.present, &role.of, &role.max, &superuser, &database.of, &database.max)
+	role.of, database.of = "the role "+role.of, "the database "+database.of
+	if !superuser {
+		c.tighter = []ceiling{role, database}
+	}
+	return c, err
+}
+
+// mysqlCapacity: one connection beyond max_connections is for an administrator.
+func mysqlCapacity(ctx context.Context, conn *sql.Conn) (c capacity, err error) {
+	account := ceiling{of: "this account"}
+	err = conn.QueryRowContext(ctx, "SELECT @@max_connections, @@max_user_connections").Scan(&c.max, &account.max)
+	if err != nil {
+		return c, err
+	}
+	c.tighter, c.extra = []ceiling{account}, "1 more for an administrator"
+	var name, value string
+	if err := conn.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &value); err != nil {
+		return c, err
+	}
+	c.present, err = strconv.Atoi(value)
+	return c, err
+}
+
+// mariadbCapacity: there may be more on a port of their own.
+func mariadbCapacity(ctx context.Context, conn *sql.Conn) (capacity, error) {
+	c, err := mysqlCapacity(ctx, conn)
+	if err != nil {
+		return c, err
+	}
+	var port, more int
+	if err := conn.QueryRowContext(ctx, "SELECT @@extra_port, @@extra_max_connections").Scan(&port, &more); err != nil {
+		return c, err
+	}
+	if port > 0 {
+		c.extra += fmt.Sprintf(", %d on the extra port %d", more, port)
+	}
+	return c, nil
+}
