@@ -5,20 +5,18 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // capacity is how many connections a server accepts.
 type capacity struct {
 	max      int
-	reserved int       // of max, for administrators
-	extra    string    // beyond max, for administrators
-	present  int       // clients that are connected now, this program's included
-	tighter  []ceiling // of the account or the database
+	reserved int    // of max, for administrators
+	extra    string // beyond max, for administrators
+	present  int    // clients that are connected now, this program's included
 }
 
-// ceiling is a limit that holds for a part of the server.
+// ceiling is a limit that holds for an account, or for a database.
 type ceiling struct {
 	of  string
 	max int // 0 or less: none
@@ -33,10 +31,8 @@ type dbServer struct {
 	err      error // why the capacity is not known
 }
 
-// perInstance is how many connections an instance can have here: those of its
-// pools, and one for the health check of each data source.
-func (d *dbServer) perInstance() (pooled, health int) { return perInstance(d.sessions) }
-
+// perInstance is how many connections an instance can have in these pools, and
+// for the health check of each data source.
 func perInstance(sessions []*session) (pooled, health int) {
 	shared := 0
 	for _, s := range sessions {
@@ -70,14 +66,14 @@ func (c *checkup) judgeServers(ctx context.Context, f *findings) {
 	}
 	for _, d := range f.servers {
 		first := d.sessions[0]
-		d.capacity, d.err = first.kind.capacity(ctx, first.conn)
 		d.role = first.kind.role(ctx, first.conn)
-		if d.err != nil {
-			d.err = c.explain(d.err)
-			f.note("%s: how many connections it accepts is unknown: %v", d.name(), d.err)
+		if d.capacity, d.err = first.kind.capacity(ctx, first.conn); d.err != nil {
+			f.note("%s: how many connections it accepts is unknown: %v", d.name(), c.explain(d.err))
 			continue
 		}
+		d.countOthers()
 		c.judgeCapacity(f, d)
+		c.judgeCeilings(ctx, f, d)
 	}
 }
 
@@ -101,10 +97,13 @@ func (d *dbServer) name() string {
 	return fmt.Sprintf("%s %s (%s)", d.sessions[0].kind.name, d.sessions[0].version, strings.Join(pools, ", "))
 }
 
+func (c *checkup) need(sessions []*session) int {
+	pooled, health := perInstance(sessions)
+	return (pooled + health) * c.instances
+}
+
 func (c *checkup) judgeCapacity(f *findings, d *dbServer) {
-	d.countOthers()
-	pooled, health := d.perInstance()
-	need, usable := (pooled+health)*c.instances, d.capacity.max-d.capacity.reserved
+	need, usable := c.need(d.sessions), d.capacity.max-d.capacity.reserved
 	switch {
 	case d.behindPooler():
 		f.note("%s: a pooler stands in between, and its own limits decide, which are not known here", d.name())
@@ -114,8 +113,25 @@ func (c *checkup) judgeCapacity(f *findings, d *dbServer) {
 		f.note("%s: %d connections needed, and only %d are left beside the %d in use now (by instances of this service too, if any run)",
 			d.name(), need, usable-d.others, d.others)
 	}
-	for _, limit := range d.capacity.tighter {
-		if limit.max > 0 && need > limit.max && !d.behindPooler() {
+}
+
+// judgeCeilings adds up the pools that share an account or a database.
+func (c *checkup) judgeCeilings(ctx context.Context, f *findings, d *dbServer) {
+	if d.behindPooler() {
+		return
+	}
+	under := map[ceiling][]*session{}
+	for _, s := range d.sessions {
+		ceilings, err := s.kind.ceilings(ctx, s.conn)
+		if err != nil {
+			f.note("pool %q: the limits of its account are unknown: %v", s.pool.Name(), c.explain(err))
+		}
+		for _, limit := range ceilings {
+			under[limit] = append(under[limit], s)
+		}
+	}
+	for limit, sessions := range under {
+		if need := c.need(sessions); limit.max > 0 && need > limit.max {
 			f.broken("%s: %d connections needed, and %s may have %d", d.name(), need, limit.of, limit.max)
 		}
 	}
@@ -126,38 +142,40 @@ func (d *dbServer) behindPooler() bool {
 }
 
 // postgresCapacity counts clients, which occupy max_connections, and not the
-// server's own processes. Limits of a role or database do not hold superusers.
+// server's own processes.
 func postgresCapacity(ctx context.Context, conn *sql.Conn) (c capacity, err error) {
-	var role, database ceiling
-	var superuser bool
 	err = conn.QueryRowContext(ctx, `
 		SELECT current_setting('max_connections')::int,
 		       current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true), '0')::int,
-		       (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL AND coalesce(backend_type, 'client backend') = 'client backend'),
-		       session_user, r.rolconnlimit, r.rolsuper, d.datname, d.datconnlimit
-		  FROM pg_roles r, pg_database d
-		 WHERE r.rolname = session_user AND d.datname = current_database()`).
-		Scan(&c.max, &c.reserved, &c.present, &role.of, &role.max, &superuser, &database.of, &database.max)
-	role.of, database.of = "the role "+role.of, "the database "+database.of
-	if !superuser {
-		c.tighter = []ceiling{role, database}
-	}
+		       (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL AND coalesce(backend_type, 'client backend') = 'client backend')`).
+		Scan(&c.max, &c.reserved, &c.present)
 	return c, err
 }
 
+// postgresCeilings do not hold superusers.
+func postgresCeilings(ctx context.Context, conn *sql.Conn) ([]ceiling, error) {
+	var role, database ceiling
+	var superuser bool
+	err := conn.QueryRowContext(ctx, `
+		SELECT r.rolname, r.rolconnlimit, r.rolsuper, d.datname, d.datconnlimit
+		  FROM pg_roles r, pg_database d
+		 WHERE r.rolname = session_user AND d.datname = current_database()`).
+		Scan(&role.of, &role.max, &superuser, &database.of, &database.max)
+	if err != nil || superuser {
+		return nil, err
+	}
+	role.of, database.of = "the role "+role.of, "the database "+database.of
+	return []ceiling{role, database}, nil
+}
+
 // mysqlCapacity: one connection beyond max_connections is for an administrator.
-func mysqlCapacity(ctx context.Context, conn *sql.Conn) (c capacity, err error) {
-	account := ceiling{of: "this account"}
-	err = conn.QueryRowContext(ctx, "SELECT @@max_connections, @@max_user_connections").Scan(&c.max, &account.max)
-	if err != nil {
+func mysqlCapacity(ctx context.Context, conn *sql.Conn) (capacity, error) {
+	c := capacity{extra: "1 more for an administrator"}
+	if err := conn.QueryRowContext(ctx, "SELECT @@max_connections").Scan(&c.max); err != nil {
 		return c, err
 	}
-	c.tighter, c.extra = []ceiling{account}, "1 more for an administrator"
-	var name, value string
-	if err := conn.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &value); err != nil {
-		return c, err
-	}
-	c.present, err = strconv.Atoi(value)
+	var name string
+	err := conn.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &c.present)
 	return c, err
 }
 
@@ -168,11 +186,18 @@ func mariadbCapacity(ctx context.Context, conn *sql.Conn) (capacity, error) {
 		return c, err
 	}
 	var port, more int
-	if err := conn.QueryRowContext(ctx, "SELECT @@extra_port, @@extra_max_connections").Scan(&port, &more); err != nil {
-		return c, err
-	}
+	err = conn.QueryRowContext(ctx, "SELECT @@extra_port, @@extra_max_connections").Scan(&port, &more)
 	if port > 0 {
 		c.extra += fmt.Sprintf(", %d on the extra port %d", more, port)
 	}
-	return c, nil
+	return c, err
+}
+
+// mysqlCeilings: what the session shows is the account's own limit, or else the
+// server's for every account.
+func mysqlCeilings(ctx context.Context, conn *sql.Conn) ([]ceiling, error) {
+	var account ceiling
+	err := conn.QueryRowContext(ctx, "SELECT CURRENT_USER(), @@max_user_connections").Scan(&account.of, &account.max)
+	account.of = "the account " + account.of
+	return []ceiling{account}, err
 }

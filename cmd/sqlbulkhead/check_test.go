@@ -84,19 +84,18 @@ func (o outcome) mustSay(t *testing.T, want ...string) {
 
 func TestCheckReportsConnectionsAndTimeoutsOfPostgres(t *testing.T) {
 	t.Parallel()
+	server := testserver.StartPostgres(t)
+	occupy(t, "pgx", server.DSN, 20)
 	for driver, pooler := range map[string]string{"pgx": "no", "postgres": "unknown"} {
-		t.Run(driver, func(t *testing.T) {
-			t.Parallel()
-			server := testserver.StartPostgres(t)
-			occupy(t, "pgx", server.DSN, 3)
-			checkOn(t, driver, server.DSN, "--config", pools(t, nil), "--instances", "4").mustPass(t,
-				"PostgreSQL 15", "(admin, batch, oltp, reporting) primary",
-				"allows 200 connections, 3 of them reserved; others use 3 now",
-				"needed: (17 in pools + 1 for health checks) × 4 = 72",
-				"oltp 10 5s 5s server "+pooler, "reporting 3 1m 1m server "+pooler,
-				"batch 2 15m 15m server "+pooler, "admin 2 none none nobody "+pooler)
-		})
+		checkOn(t, driver, server.DSN, "--config", pools(t, nil), "--instances", "4").mustPass(t,
+			"PostgreSQL 15", "(admin, batch, oltp, reporting) primary",
+			"allows 200 connections, 3 of them reserved; others use 20 now",
+			"needed: (17 in pools + 1 for health checks) × 4 = 72",
+			"oltp 10 5s 5s server "+pooler, "reporting 3 1m 1m server "+pooler,
+			"batch 2 15m 15m server "+pooler, "admin 2 none none nobody "+pooler)
 	}
+	checkOn(t, "pgx", server.DSN, "--config", pools(t, nil), "--instances", "10").mustPass(t,
+		"note: PostgreSQL", "180 connections needed, and only 177 are left beside the 20 in use now")
 }
 
 // occupy holds connections of somebody else.
@@ -149,47 +148,52 @@ func TestMoreConnectionsThanTheServerAllowsBreak(t *testing.T) {
 	o.mustBreak(t, 1, "306 connections needed, and the server allows 300")
 }
 
-func TestConnectionsThatOthersUseNowAreNoted(t *testing.T) {
-	t.Parallel()
-	server := testserver.StartPostgres(t)
-	occupy(t, "pgx", server.DSN, 20)
-	checkOn(t, "pgx", server.DSN, "--config", pools(t, nil), "--instances", "10").mustPass(t,
-		"note: PostgreSQL", "180 connections needed, and only 177 are left beside the 20 in use now")
+// role makes a role that may have so many connections, and returns a DSN for it.
+func role(t *testing.T, name string, limit int) (dsn string) {
+	t.Helper()
+	admin := testserver.Postgres(t)
+	u, err := url.Parse(admin)
+	if err != nil {
+		t.Fatal("cannot parse the server's URL")
+	}
+	u.User = url.UserPassword(name, "pl4inly")
+	t.Cleanup(func() { with(t, "pgx", admin, "DROP ROLE "+name) })
+	with(t, "pgx", admin, fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD 'pl4inly' CONNECTION LIMIT %d", name, limit))
+	return u.String()
 }
 
 func TestLimitOfTheRoleBreaks(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartPostgres(t)
-	with(t, "pgx", server.DSN, "CREATE ROLE shop LOGIN PASSWORD 'pl4inly' CONNECTION LIMIT 30")
-	u, err := url.Parse(server.DSN)
-	if err != nil {
-		t.Fatal("cannot parse the server's URL")
-	}
-	u.User = url.UserPassword("shop", "pl4inly")
-	checkOn(t, "pgx", u.String(), "--config", pools(t, nil)).mustPass(t)
-	checkOn(t, "pgx", u.String(), "--config", pools(t, nil), "--instances", "2").mustBreak(t, 1,
-		"36 connections needed, and the role shop may have 30")
+	dsn := role(t, "check_shop", 30)
+	checkOn(t, "pgx", dsn, "--config", pools(t, nil)).mustPass(t)
+	checkOn(t, "pgx", dsn, "--config", pools(t, nil), "--instances", "2").mustBreak(t, 1,
+		"36 connections needed, and the role check_shop may have 30")
+}
+
+func TestLimitOfARoleIsForThePoolsThatUseIt(t *testing.T) {
+	t.Parallel()
+	config := pools(t, map[string]string{"reporting": fmt.Sprintf(`"dsn": %q`, role(t, "check_reader", 8))})
+	checkOn(t, "pgx", testserver.Postgres(t), "--config", config, "--instances", "2").mustPass(t)
+	checkOn(t, "pgx", testserver.Postgres(t), "--config", config, "--instances", "3").mustBreak(t, 1,
+		"12 connections needed, and the role check_reader may have 8")
 }
 
 func TestLimitOfTheAccountBreaks(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartMariaDB(t)
-	with(t, "mysql", server.DSN, "CREATE USER shop@'127.0.0.1' IDENTIFIED BY 'pl4inly' WITH MAX_USER_CONNECTIONS 30",
-		"GRANT ALL ON sqlbulkhead.* TO shop@'127.0.0.1'")
-	dsn := "shop:pl4inly@tcp(" + server.Addr() + ")/sqlbulkhead"
-	o := checkOn(t, "mysql", dsn, "--config", pools(t, nil), "--instances", "2")
-	o.mustBreak(t, 1, "36 connections needed, and this account may have 30",
+	admin := testserver.MariaDB(t)
+	t.Cleanup(func() { with(t, "mysql", admin, "DROP USER check_shop@'127.0.0.1'") })
+	with(t, "mysql", admin, "CREATE USER check_shop@'127.0.0.1' IDENTIFIED BY 'pl4inly' WITH MAX_USER_CONNECTIONS 30")
+	o := checkOn(t, "mysql", "check_shop:pl4inly@tcp("+testserver.AddrOf(admin)+")/", "--config", pools(t, nil), "--instances", "2")
+	o.mustBreak(t, 1, "36 connections needed, and the account check_shop@127.0.0.1 may have 30",
 		"primary or replica: unknown (SHOW SLAVE STATUS needs a privilege of its own)")
 	if strings.Contains(o.stdout+o.stderr, "pl4inly") {
 		t.Error("the password is shown")
 	}
 }
 
-func TestTighterTimeoutOfTheRoleIsNoted(t *testing.T) {
+func TestTighterTimeoutOfTheDSNIsNoted(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartPostgres(t)
-	with(t, "pgx", server.DSN, "ALTER ROLE CURRENT_USER SET statement_timeout = '2s'")
-	checkOn(t, "pgx", server.DSN, "--config", pools(t, nil)).mustPass(t,
+	checkOn(t, "pgx", testserver.Postgres(t)+"&statement_timeout=2000", "--config", pools(t, nil)).mustPass(t,
 		`note: pool "oltp": the server, the role or the DSN sets a statement timeout of 2s, which is tighter than 5s and holds`,
 		`note: pool "admin" asks for no statement timeout of its own, and that of the server, the role or the DSN holds: 2s`,
 		"oltp 10 5s 2s server")
@@ -197,22 +201,22 @@ func TestTighterTimeoutOfTheRoleIsNoted(t *testing.T) {
 
 func TestPoolsOnOneServerAreCountedTogetherWhateverTheirDataSources(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartPostgres(t)
-	config := pools(t, map[string]string{"reporting": fmt.Sprintf(`"dsn": %q, "max_open_conns": 8`, server.DSN+"&application_name=reports")})
-	checkOn(t, "pgx", server.DSN, "--config", config).mustPass(t,
+	dsn := testserver.Postgres(t)
+	config := pools(t, map[string]string{"reporting": fmt.Sprintf(`"dsn": %q, "max_open_conns": 8`, dsn+"&application_name=reports")})
+	checkOn(t, "pgx", dsn, "--config", config).mustPass(t,
 		"(admin, batch, oltp, reporting)", "needed: (22 in pools + 2 for health checks) × 1 = 24")
 }
 
 func TestPoolWithAServerOfItsOwnIsCountedThere(t *testing.T) {
 	t.Parallel()
-	shared, replica := testserver.StartPostgres(t), testserver.StartPostgres(t)
+	shared, replica := testserver.Postgres(t), testserver.StartPostgres(t)
 	config := pools(t, map[string]string{"reporting": fmt.Sprintf(`"dsn": %q`, replica.DSN)})
-	o := checkOn(t, "pgx", shared.DSN, "--config", config, "--instances", "2")
+	o := checkOn(t, "pgx", shared, "--config", config, "--instances", "2")
 	o.mustPass(t, "(admin, batch, oltp) primary", "needed: (14 in pools + 1 for health checks) × 2 = 30",
 		"(reporting) primary", "needed: (3 in pools + 1 for health checks) × 2 = 8")
 
 	replica.Stop()
-	o = checkOn(t, "pgx", shared.DSN, "--config", config)
+	o = checkOn(t, "pgx", shared, "--config", config)
 	o.mustBreak(t, 1, `pool "reporting": cannot connect: dial tcp `+replica.Addr(), "oltp 10 5s 5s server no")
 }
 

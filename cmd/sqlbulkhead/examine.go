@@ -34,7 +34,7 @@ func (f *findings) broken(format string, args ...any) {
 // examine opens every pool and asks. Its error is that nothing could be asked at
 // all.
 func (c *checkup) examine(ctx context.Context) (*findings, error) {
-	dials := &dials{took: map[workload.Name]time.Duration{}, errs: map[workload.Name]error{}}
+	dials := &dials{last: map[workload.Name]partition.ConnEvent{}}
 	db, reg, err := c.open(partition.WithObserver(dials), partition.WithLogger(slog.New(dials)))
 	if err != nil {
 		return nil, err
@@ -56,11 +56,11 @@ func (c *checkup) examine(ctx context.Context) (*findings, error) {
 	}
 	for _, s := range f.sessions {
 		f.judgeTimeout(s)
-		f.judgeDial(s, dials.took[s.pool.Name()])
+		f.judgeDial(s, dials.of(s.pool).Took)
 	}
 	c.judgeServers(ctx, f)
-	for _, warning := range dials.warnings {
-		f.note("%s", c.explain(errors.New(warning)))
+	for _, warning := range dials.warned() {
+		f.note("%v", c.explain(errors.New(warning)))
 	}
 	return f, nil
 }
@@ -68,7 +68,7 @@ func (c *checkup) examine(ctx context.Context) (*findings, error) {
 // session takes a connection of a pool, and asks it what it is. The connection
 // is kept, so that the pools' own are all there when the server counts.
 func (c *checkup) session(ctx context.Context, db *sql.DB, pool *partition.Pool, dials *dials) (*session, error) {
-	if err := dials.errs[pool.Name()]; err != nil {
+	if err := dials.of(pool).Err; err != nil {
 		return nil, fmt.Errorf("cannot connect: %w", err)
 	}
 	conn, err := persist(workload.With(ctx, pool.Name()), db)
@@ -100,12 +100,12 @@ func (f *findings) judgeDial(s *session, took time.Duration) {
 	}
 }
 
-// dials is what became of the first dial of each pool, and of what the library
-// logged meanwhile.
+// dials is what became of the dials, and what the library logged meanwhile.
 type dials struct {
-	mu       sync.Mutex // guards the fields below; the pools dial side by side
-	took     map[workload.Name]time.Duration
-	errs     map[workload.Name]error
+	// mu guards the fields below: the pools dial side by side, and a dial goes on
+	// when nobody waits for it any more. It is held for moments.
+	mu       sync.Mutex
+	last     map[workload.Name]partition.ConnEvent
 	warnings []string
 }
 
@@ -118,27 +118,39 @@ var (
 func (d *dials) ConnOpened(e partition.ConnEvent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.took[e.Pool], d.errs[e.Pool] = e.Took, e.Err
+	d.last[e.Pool] = e
 }
 
 // ConnClosed is of no interest.
 func (d *dials) ConnClosed(partition.ConnEvent) {}
 
+func (d *dials) of(pool *partition.Pool) partition.ConnEvent {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.last[pool.Name()]
+}
+
+func (d *dials) warned() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.warnings)
+}
+
 // first returns the error of the first pool if none could connect.
 func (d *dials) first(pools []*partition.Pool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, pool := range pools {
-		if d.errs[pool.Name()] == nil && d.took[pool.Name()] > 0 {
+	first := fmt.Errorf("no answer within %v", checkTimeout)
+	for _, pool := range slices.Backward(pools) {
+		e, ended := d.last[pool.Name()]
+		switch {
+		case ended && e.Err == nil:
 			return nil
+		case ended:
+			first = e.Err
 		}
 	}
-	for _, pool := range pools {
-		if err := d.errs[pool.Name()]; err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("no answer within %v", checkTimeout)
+	return first
 }
 
 // Enabled is for warnings: what the library could not do as asked.

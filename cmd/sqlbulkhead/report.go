@@ -40,7 +40,7 @@ func (d *dbServer) print(w io.Writer, instances int) {
 		}
 		fmt.Fprintf(w, "; others use %d now\n", d.others)
 	}
-	pooled, health := d.perInstance()
+	pooled, health := perInstance(d.sessions)
 	fmt.Fprintf(w, "  needed: (%d in pools + %d for health checks) × %d = %d\n\n", pooled, health, instances, (pooled+health)*instances)
 }
 

@@ -33,6 +33,7 @@ type kind struct {
 	limit    string // SQL: the session's statement timeout, as a number
 	unit     time.Duration
 	capacity func(context.Context, *sql.Conn) (capacity, error)
+	ceilings func(context.Context, *sql.Conn) ([]ceiling, error)
 	role     func(context.Context, *sql.Conn) string
 }
 
@@ -42,21 +43,21 @@ var kinds = map[string]kind{
 		identity: "SELECT current_setting('port') || ' ' || extract(epoch FROM pg_postmaster_start_time())",
 		limit:    "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'",
 		unit:     time.Millisecond,
-		capacity: postgresCapacity, role: postgresRole,
+		capacity: postgresCapacity, ceilings: postgresCeilings, role: postgresRole,
 	},
 	"mariadb": {
 		name:     "MariaDB",
 		identity: "SELECT concat(@@hostname, ' ', @@port, ' ', @@datadir)",
 		limit:    "SELECT @@max_statement_time",
 		unit:     time.Second,
-		capacity: mariadbCapacity, role: mariadbRole,
+		capacity: mariadbCapacity, ceilings: mysqlCeilings, role: mariadbRole,
 	},
 	"mysql": {
 		name:     "MySQL",
 		identity: "SELECT @@server_uuid",
 		limit:    "SELECT @@max_execution_time",
 		unit:     time.Millisecond,
-		capacity: mysqlCapacity, role: mysqlRole,
+		capacity: mysqlCapacity, ceilings: mysqlCeilings, role: mysqlRole,
 	},
 }
 
