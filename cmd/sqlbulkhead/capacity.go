@@ -65,6 +65,10 @@ func (c *checkup) judgeServers(ctx context.Context, f *findings) {
 		}
 	}
 	for _, d := range f.servers {
+		if d.shareBackends(); d.behindPooler() {
+			f.note("%s: a pooler stands in between. Its own limits decide on connections, and are not known here. "+
+				"If it pools by transaction, a session's settings reach other clients, and what was read back need not hold", d.name())
+		}
 		first := d.sessions[0]
 		d.role = first.kind.role(ctx, first.conn)
 		if d.capacity, d.err = first.kind.capacity(ctx, first.conn); d.err != nil {
@@ -106,7 +110,7 @@ func (c *checkup) judgeCapacity(f *findings, d *dbServer) {
 	need, usable := c.need(d.sessions), d.capacity.max-d.capacity.reserved
 	switch {
 	case d.behindPooler():
-		f.note("%s: a pooler stands in between, and its own limits decide, which are not known here", d.name())
+		// Its clients are not the server's.
 	case need > usable:
 		f.broken("%s: %d connections needed, and the server allows %d", d.name(), need, usable)
 	case need > usable-d.others:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
 func TestCheckWithoutWhatItNeedsIsWrongUsage(t *testing.T) {
@@ -77,13 +78,7 @@ func TestInterruptedCheckSaysNothing(t *testing.T) {
 // refuses the connection. What is left is a server whose answer is looser.
 func TestTimeoutThatIsNotInForceBreaks(t *testing.T) {
 	t.Parallel()
-	db, err := partition.Open("sqlite", "file:"+t.TempDir()+"/db", partition.WithBudget(20))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	reg, _ := partition.RegistryOf(db)
-	oltp, _ := reg.Pool("oltp")
+	oltp := sqlitePool(t)
 	for limit, breaks := range map[time.Duration]int{0: 1, 6 * time.Second: 1, 5 * time.Second: 0, 2 * time.Second: 0, 5001 * time.Millisecond: 0} {
 		f := &findings{}
 		f.judgeTimeout(&session{pool: oltp, kind: kinds["postgres"], limit: limit, pooler: "no"})
@@ -93,22 +88,50 @@ func TestTimeoutThatIsNotInForceBreaks(t *testing.T) {
 	}
 }
 
-func TestPoolerIsNotedAndItsLimitsDecide(t *testing.T) {
+func TestBehindAPoolerTheServersLimitIsNotOurs(t *testing.T) {
 	t.Parallel()
-	db, err := partition.Open("sqlite", "file:"+t.TempDir()+"/db", partition.WithBudget(20))
+	s := &session{pool: sqlitePool(t), kind: kinds["postgres"], pooler: "yes"}
+	f := &findings{}
+	d := &dbServer{sessions: []*session{s}, capacity: capacity{max: 20}}
+	c := &checkup{instances: 100}
+	c.judgeCapacity(f, d)
+	if len(f.breaks) != 0 {
+		t.Errorf("breaks %q", f.breaks)
+	}
+	s.pooler = "no"
+	c.judgeCapacity(f, d)
+	if len(f.breaks) != 1 {
+		t.Errorf("without a pooler breaks %q", f.breaks)
+	}
+}
+
+func TestTwoConnectionsOnOneBackendGiveAPoolerAway(t *testing.T) {
+	t.Parallel()
+	a, b := &session{backend: 1, pooler: "unknown"}, &session{backend: 2, pooler: "unknown"}
+	d := &dbServer{sessions: []*session{a, b}}
+	if d.shareBackends(); d.behindPooler() {
+		t.Error("two backends are no pooler")
+	}
+	b.backend = 1
+	if d.shareBackends(); a.pooler != "yes" || b.pooler != "yes" {
+		t.Errorf("pooler %s, %s", a.pooler, b.pooler)
+	}
+}
+
+// sqlitePool is a pool that asks for a statement timeout of 5 s.
+func sqlitePool(t *testing.T) *partition.Pool {
+	t.Helper()
+	db, err := partition.Open("sqlite", "file:"+t.TempDir()+"/db")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	t.Cleanup(func() { db.Close() })
 	reg, _ := partition.RegistryOf(db)
-	oltp, _ := reg.Pool("oltp")
-	s := &session{pool: oltp, kind: kinds["postgres"], limit: 5 * time.Second, pooler: "yes"}
-	f := &findings{}
-	f.judgeTimeout(s)
-	(&checkup{instances: 100}).judgeCapacity(f, &dbServer{sessions: []*session{s}, capacity: capacity{max: 20}})
-	if len(f.breaks) != 0 || len(f.notes) != 2 || !strings.Contains(f.notes[1], "its own limits decide") {
-		t.Errorf("breaks %q, notes %q", f.breaks, f.notes)
+	pool, ok := reg.Pool(workload.OLTP)
+	if !ok {
+		t.Fatal("no oltp pool")
 	}
+	return pool
 }
 
 func TestLagOfAReplicaThatHasAppliedNothingIsUnknown(t *testing.T) {

@@ -22,6 +22,7 @@ type session struct {
 	kind    kind
 	version string
 	server  string        // the same for all sessions on one server
+	backend int64         // what serves the session there
 	limit   time.Duration // the statement timeout as read back; 0: none
 	pooler  string        // in between: "yes", "no", "unknown"; "-" without a server
 }
@@ -29,7 +30,7 @@ type session struct {
 // kind is what to ask one kind of server.
 type kind struct {
 	name     string // as people write it; "" if it is not known
-	identity string // SQL
+	identity string // SQL: of the server, and of the backend that answers
 	limit    string // SQL: the session's statement timeout, as a number
 	unit     time.Duration
 	capacity func(context.Context, *sql.Conn) (capacity, error)
@@ -40,21 +41,21 @@ type kind struct {
 var kinds = map[string]kind{
 	"postgres": {
 		name:     "PostgreSQL",
-		identity: "SELECT current_setting('port') || ' ' || extract(epoch FROM pg_postmaster_start_time())",
+		identity: "SELECT current_setting('port') || ' ' || extract(epoch FROM pg_postmaster_start_time()), pg_backend_pid()",
 		limit:    "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'",
 		unit:     time.Millisecond,
 		capacity: postgresCapacity, ceilings: postgresCeilings, role: postgresRole,
 	},
 	"mariadb": {
 		name:     "MariaDB",
-		identity: "SELECT concat(@@hostname, ' ', @@port, ' ', @@datadir)",
+		identity: "SELECT concat(@@hostname, ' ', @@port, ' ', @@datadir), CONNECTION_ID()",
 		limit:    "SELECT @@max_statement_time",
 		unit:     time.Second,
 		capacity: mariadbCapacity, ceilings: mysqlCeilings, role: mariadbRole,
 	},
 	"mysql": {
 		name:     "MySQL",
-		identity: "SELECT @@server_uuid",
+		identity: "SELECT @@server_uuid, CONNECTION_ID()",
 		limit:    "SELECT @@max_execution_time",
 		unit:     time.Millisecond,
 		capacity: mysqlCapacity, ceilings: mysqlCeilings, role: mysqlRole,
@@ -64,8 +65,7 @@ var kinds = map[string]kind{
 // identify asks the server what it is, and which statement timeout it has for
 // this session.
 func (s *session) identify(ctx context.Context, driver string) error {
-	s.pooler = "unknown"
-	if driver == "sqlite" {
+	if s.pooler = "unknown"; driver == "sqlite" {
 		s.pooler = "-"
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *session) identify(ctx context.Context, driver string) error {
 		return fmt.Errorf("which kind of server is %.60q?", version)
 	}
 	s.kind, s.version = kinds[dialect.Name()], versionNumber(version)
-	if err := s.conn.QueryRowContext(ctx, s.kind.identity).Scan(&s.server); err != nil {
+	if err := s.conn.QueryRowContext(ctx, s.kind.identity).Scan(&s.server, &s.backend); err != nil {
 		return err
 	}
 	return s.readBack(ctx)
@@ -94,32 +94,42 @@ func (s *session) readBack(ctx context.Context) error {
 		return fmt.Errorf("the server's statement timeout is %.60q", setting)
 	}
 	s.limit = time.Duration(number * float64(s.kind.unit))
-	s.pooler, err = poolerBetween(ctx, s.conn)
+	s.pooler, err = poolerBetween(s.conn, s.backend)
 	return err
 }
 
 // poolerBetween compares the backend that answered the dial with the one that
 // answers queries: a pooler answers the dial itself, with a number of its own.
 // Among the drivers pgx alone tells.
-func poolerBetween(ctx context.Context, conn *sql.Conn) (string, error) {
-	var dialed uint32
+func poolerBetween(conn *sql.Conn, backend int64) (string, error) {
+	between := "unknown"
 	err := partition.Raw(conn, func(driverConn any) error {
-		if c, ok := driverConn.(*stdlib.Conn); ok {
-			dialed = c.Conn().PgConn().PID()
+		c, ok := driverConn.(*stdlib.Conn)
+		switch {
+		case !ok:
+		case int64(c.Conn().PgConn().PID()) == backend:
+			between = "no"
+		default:
+			between = "yes"
 		}
 		return nil
 	})
-	if err != nil || dialed == 0 {
-		return "unknown", err
+	return between, err
+}
+
+// shareBackends finds what no driver has to tell: two of our connections that one
+// backend serves.
+func (d *dbServer) shareBackends() {
+	seen := map[int64]bool{}
+	for _, s := range d.sessions {
+		if seen[s.backend] {
+			for _, s := range d.sessions {
+				s.pooler = "yes"
+			}
+			return
+		}
+		seen[s.backend] = true
 	}
-	var asked uint32
-	if err := conn.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&asked); err != nil {
-		return "unknown", err
-	}
-	if asked != dialed {
-		return "yes", nil
-	}
-	return "no", nil
 }
 
 // versionNumber is 15.18 of "PostgreSQL 15.18 (Debian …)", 10.11.6 of
@@ -158,9 +168,5 @@ func (f *findings) judgeTimeout(s *session) {
 	case s.limit < asked:
 		f.note("pool %q: the server, the role or the DSN sets a statement timeout of %s, which is tighter than %s and holds",
 			name, short(s.limit), short(asked))
-	}
-	if s.pooler == "yes" {
-		f.note("pool %q: a pooler stands in between. If it pools by transaction, a session's settings reach other clients, "+
-			"and what was read back is not certain to hold", name)
 	}
 }
