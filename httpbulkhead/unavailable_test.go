@@ -122,7 +122,6 @@ func TestOtherErrorsAreLeftAloneAndNothingIsWritten(t *testing.T) {
 			"none":             nil,
 			"caller gave up":   gaveUp(t, db),
 			"unknown workload": db.PingContext(workload.With(t.Context(), "nobody")),
-			"invalid workload": db.PingContext(workload.With(t.Context(), "No Body")),
 			"untagged":         partition.ErrUntagged,
 			"timeout":          &stmttimeout.Error{Limit: time.Second},
 			"no rows":          sql.ErrNoRows,
@@ -137,6 +136,21 @@ func TestOtherErrorsAreLeftAloneAndNothingIsWritten(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestNameThatIsNoPoolComesBackAsUnknownWorkload(t *testing.T) {
+	t.Parallel()
+	db := setup(t)
+	for _, name := range []workload.Name{"nobody", "No Body", "\x00"} {
+		var err error
+		h := httpbulkhead.TagFunc(always(name))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			err = db.PingContext(r.Context())
+		}))
+		h.ServeHTTP(httptest.NewRecorder(), get(t.Context()))
+		if !errors.Is(err, partition.ErrUnknownWorkload) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 }
 
 // gaveUp is the error of a caller whose context ended in the queue.

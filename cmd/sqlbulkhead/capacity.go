@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -134,8 +136,8 @@ func (c *checkup) judgeCeilings(ctx context.Context, f *findings, d *dbServer) {
 			under[limit] = append(under[limit], s)
 		}
 	}
-	for limit, sessions := range under {
-		if need := c.need(sessions); limit.max > 0 && need > limit.max {
+	for _, limit := range slices.SortedFunc(maps.Keys(under), func(a, b ceiling) int { return cmp.Compare(a.of, b.of) }) {
+		if need := c.need(under[limit]); limit.max > 0 && need > limit.max {
 			f.broken("%s: %d connections needed, and %s may have %d", d.name(), need, limit.of, limit.max)
 		}
 	}
@@ -201,7 +203,9 @@ func mariadbCapacity(ctx context.Context, conn *sql.Conn) (capacity, error) {
 // server's for every account.
 func mysqlCeilings(ctx context.Context, conn *sql.Conn) ([]ceiling, error) {
 	var account ceiling
-	err := conn.QueryRowContext(ctx, "SELECT CURRENT_USER(), @@max_user_connections").Scan(&account.of, &account.max)
+	if err := conn.QueryRowContext(ctx, "SELECT CURRENT_USER(), @@max_user_connections").Scan(&account.of, &account.max); err != nil {
+		return nil, err
+	}
 	account.of = "the account " + account.of
-	return []ceiling{account}, err
+	return []ceiling{account}, nil
 }

@@ -72,7 +72,10 @@ func (c *checkup) session(ctx context.Context, db *sql.DB, pool *partition.Pool,
 		return nil, fmt.Errorf("cannot connect: %w", err)
 	}
 	conn, err := persist(workload.With(ctx, pool.Name()), db)
-	if err != nil {
+	switch {
+	case errors.Is(err, partition.ErrRejected): // to the end: the pool keeps nothing idle, and its dials are too slow
+		return nil, err
+	case err != nil:
 		return nil, inTime(ctx, err)
 	}
 	s := &session{pool: pool, conn: conn}

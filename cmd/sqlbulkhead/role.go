@@ -51,7 +51,7 @@ func mysqlRole(ctx context.Context, conn *sql.Conn) string {
 func replicaStatus(ctx context.Context, conn *sql.Conn, query string) string {
 	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {
-		return "primary or replica: unknown (" + query + " needs a privilege of its own)"
+		return "primary or replica: unknown (this account may not " + query + ")"
 	}
 	defer rows.Close()
 	names, err := rows.Columns()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -93,7 +94,7 @@ func (s *session) readBack(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the server's statement timeout is %.60q", setting)
 	}
-	s.limit = time.Duration(number * float64(s.kind.unit))
+	s.limit = time.Duration(math.Round(number*float64(s.kind.unit/time.Microsecond))) * time.Microsecond
 	s.pooler, err = poolerBetween(s.conn, s.backend)
 	return err
 }
@@ -160,7 +161,7 @@ func (f *findings) judgeTimeout(s *session) {
 	case asked <= 0:
 	case s.limit == 0:
 		f.broken("pool %q: the statement timeout of %s is not in force: the server has none for this session", name, short(asked))
-	case s.limit > asked+s.kind.unit:
+	case s.limit > asked+time.Millisecond: // to which it is rounded up
 		f.broken("pool %q: the statement timeout of %s is not in force: the server has %s for this session",
 			name, short(asked), short(s.limit))
 	case enforcement == string(stmttimeout.EnforcedByClient):
