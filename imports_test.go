@@ -21,6 +21,7 @@ var arrows = map[string][]string{
 	"internal/fakedb":     nil,
 	"internal/testserver": nil,
 	"partition":           {"workload", "stmttimeout", "driver", "internal/gate"},
+	"httpbulkhead":        {"partition", "workload"},
 }
 
 type goPackage struct {

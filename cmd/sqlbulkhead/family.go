@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	// The drivers that the demo can play on.
@@ -45,6 +46,18 @@ var families = map[string]family{
 	"pgx":      postgresFamily,
 	"postgres": postgresFamily,
 	"mysql":    mysqlFamily,
+}
+
+func familyOf(driver string) (family, error) {
+	f, known := families[driver]
+	if !known {
+		return f, fmt.Errorf("unknown driver %q for flag --driver: must be %s", driver, driverNames())
+	}
+	return f, nil
+}
+
+func (f family) wantsDSN(driver string) error {
+	return usageError{fmt.Errorf("flag --dsn is required with --driver %s, for example %q", driver, f.example)}
 }
 
 func driverNames() string { return "sqlite, pgx, postgres (lib/pq) or mysql (MariaDB too)" }

@@ -34,28 +34,48 @@ var defaults = settings{
 // oltp is how many connections the reports leave to the logins.
 func (s settings) oltp() int { return s.connections - s.reporting }
 
-// parseFlags reads and checks the flags. If help is asked for it prints that
-// and returns flag.ErrHelp.
+// parseFlags reads and checks the flags of the demo. If help is asked for it
+// prints that and returns flag.ErrHelp.
 func parseFlags(args []string, stdout io.Writer) (settings, error) {
 	s := defaults
-	fs := s.flagSet()
-	err := fs.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		printHelp(fs, stdout)
+	if err := parse(s.flagSet(), args, demoHelp(), stdout); err != nil {
 		return s, err
-	case err != nil:
-		// Package flag writes one dash, our help two.
-		return s, usageError{errors.New(strings.Replace(err.Error(), " flag -", " flag --", 1))}
-	case fs.NArg() > 0:
-		return s, usageError{fmt.Errorf("unexpected argument %q", fs.Arg(0))}
 	}
 	return s, s.check()
 }
 
-func (s *settings) flagSet() *flag.FlagSet {
-	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
+// help is what --help says before and after the flags.
+type help struct {
+	text     string
+	examples []string
+}
+
+// parse reads the flags of a command, which takes no other arguments. If help is
+// asked for it prints that and returns flag.ErrHelp.
+func parse(fs *flag.FlagSet, args []string, h help, stdout io.Writer) error {
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		h.print(fs, stdout)
+		return err
+	case err != nil:
+		// Package flag writes one dash, our help two.
+		return usageError{errors.New(strings.Replace(err.Error(), " flag -", " flag --", 1))}
+	case fs.NArg() > 0:
+		return usageError{fmt.Errorf("unexpected argument %q", fs.Arg(0))}
+	}
+	return nil
+}
+
+// newFlagSet leaves it to the caller to print what is wrong.
+func newFlagSet(command string) *flag.FlagSet {
+	fs := flag.NewFlagSet(command, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
+	return fs
+}
+
+func (s *settings) flagSet() *flag.FlagSet {
+	fs := newFlagSet("demo")
 	fs.StringVar(&s.driver, "driver", s.driver, "`name`: "+driverNames())
 	fs.StringVar(&s.dsn, "dsn", "", "data source `name` in the syntax of the driver. It is required but for sqlite,\n"+
 		"which without one uses a temporary file")
@@ -70,12 +90,12 @@ func (s *settings) flagSet() *flag.FlagSet {
 
 // check is for what no flag can say of itself.
 func (s settings) check() error {
-	family, known := families[s.driver]
+	family, err := familyOf(s.driver)
 	switch {
-	case !known:
-		return fmt.Errorf("unknown driver %q for flag --driver: must be %s", s.driver, driverNames())
+	case err != nil:
+		return err
 	case s.dsn == "" && family.example != "":
-		return usageError{fmt.Errorf("flag --dsn is required with --driver %s, for example %q", s.driver, family.example)}
+		return family.wantsDSN(s.driver)
 	case s.reporting >= s.connections:
 		return usageError{fmt.Errorf("invalid value \"%d\" for flag --reporting: must be from 1 to %d, one less than --connections",
 			s.reporting, s.connections-1)}
@@ -83,7 +103,7 @@ func (s settings) check() error {
 	return nil
 }
 
-const helpText = `Usage: sqlbulkhead demo [flags]
+const demoText = `Usage: sqlbulkhead demo [flags]
 
 Plays logins, short and many, beside the reports of a crowd of analysts, each of
 which holds a connection for seconds: first the logins alone, then both in one
@@ -96,8 +116,16 @@ of its own, which it drops at the end.
 Flags:
 `
 
-func printHelp(fs *flag.FlagSet, w io.Writer) {
-	fmt.Fprintf(w, helpText, loginPatience)
+func demoHelp() help {
+	h := help{fmt.Sprintf(demoText, loginPatience), []string{"demo"}}
+	for _, name := range []string{"pgx", "mysql"} {
+		h.examples = append(h.examples, fmt.Sprintf("demo --driver %s --dsn '%s'", name, families[name].example))
+	}
+	return h
+}
+
+func (h help) print(fs *flag.FlagSet, w io.Writer) {
+	fmt.Fprint(w, h.text)
 	fs.VisitAll(func(f *flag.Flag) {
 		kind, text := flag.UnquoteUsage(f)
 		fmt.Fprintf(w, "  --%s %s\n", f.Name, kind)
@@ -109,9 +137,9 @@ func printHelp(fs *flag.FlagSet, w io.Writer) {
 		}
 		fmt.Fprintf(w, "        %s\n", strings.ReplaceAll(text, "\n", "\n        "))
 	})
-	fmt.Fprint(w, "\nExamples:\n  sqlbulkhead demo\n")
-	for _, name := range []string{"pgx", "mysql"} {
-		fmt.Fprintf(w, "  sqlbulkhead demo --driver %s --dsn '%s'\n", name, families[name].example)
+	fmt.Fprint(w, "\nExamples:\n")
+	for _, example := range h.examples {
+		fmt.Fprintf(w, "  sqlbulkhead %s\n", example)
 	}
 }
 
@@ -139,6 +167,33 @@ func (v whole) Set(text string) error {
 
 func (v whole) bounds() string { return fmt.Sprintf("from %d to %d", v.min, v.max) }
 
+// decimal is a flag that takes a number within bounds.
+type decimal struct {
+	at       *float64
+	min, max float64
+}
+
+func (v decimal) String() string {
+	if v.at == nil || *v.at == 0 { // without a default
+		return ""
+	}
+	return plain(*v.at)
+}
+
+func (v decimal) Set(text string) error {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(f >= v.min && f <= v.max) {
+		return fmt.Errorf("must be a number %s", v.bounds())
+	}
+	*v.at = f
+	return nil
+}
+
+func (v decimal) bounds() string { return fmt.Sprintf("from %s to %s", plain(v.min), plain(v.max)) }
+
+// plain is f without an exponent and with no more digits than it has.
+func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
 // span is a flag that takes a duration within bounds.
 type span struct {
 	at       *time.Duration
@@ -146,7 +201,7 @@ type span struct {
 }
 
 func (v span) String() string {
-	if v.at == nil {
+	if v.at == nil || *v.at == 0 { // without a default
 		return ""
 	}
 	return short(*v.at)

@@ -4,10 +4,13 @@
 //
 // shows what the library is for: logins beside slow reports, first in one pool
 // of connections, then in partitions of the same total size. It needs nothing
-// but Go. `sqlbulkhead help` lists the commands.
+// but Go. `size` computes how many connections a pool needs, and `check` asks a
+// server whether it can carry a configuration. `sqlbulkhead help` lists the
+// commands.
 //
-// The exit status is 0 if the command did its work, 1 if it could not, 2 if it
-// was called the wrong way, and 130 if it was interrupted.
+// The exit status is 0 if the command did its work, 1 if it could not or found
+// what would break, 2 if it was called the wrong way, and 130 if it was
+// interrupted.
 package main
 
 import (
@@ -35,6 +38,8 @@ type command struct {
 
 var commands = []command{
 	{"demo", "play logins beside slow reports, in one pool and in partitions", demo},
+	{"size", "compute how many connections a pool needs", size},
+	{"check", "ask the server whether it can carry a configuration", check},
 }
 
 // usageError is a mistake of the person at the keyboard.
