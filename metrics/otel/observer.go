@@ -110,7 +110,10 @@ func (o *Observer) AcquireDone(ctx context.Context, e partition.AcquireEvent) {
 
 // Released implements partition.ReleaseObserver.
 func (o *Observer) Released(e partition.ReleaseEvent) {
-	if p := o.pool(e.Pool); p != nil && o.histograms {
+	if !o.histograms {
+		return
+	}
+	if p := o.pool(e.Pool); p != nil {
 		o.use.Inst().Record(context.Background(), e.Held.Seconds(), p.record...)
 	}
 }
