@@ -51,12 +51,16 @@ func (o *Observer) Watch(r *partition.Registry) (metric.Registration, error) {
 	if !o.pools.CompareAndSwap(nil, &pools) {
 		return nil, errors.New("otel: the observer watches a registry already")
 	}
-	return o.meter.RegisterCallback(func(_ context.Context, out metric.Observer) error {
+	registration, err := o.meter.RegisterCallback(func(_ context.Context, out metric.Observer) error {
 		for _, w := range list {
 			w.read(out, readings)
 		}
 		return nil
 	}, instrumentsOf(readings)...)
+	if err != nil {
+		o.pools.Store(nil) // as if it had not been called
+	}
+	return registration, err
 }
 
 func (w *watched) read(out metric.Observer, readings []reading) {

@@ -1,5 +1,5 @@
-// Package prometheus exports the pools of a [partition.Registry] to Prometheus. Import it under a name of its own, since
-// client_golang's package has the same:
+// Package prometheus exports the pools of a [partition.Registry] to Prometheus. client_golang's package has the same name,
+// so one of the two is imported under another:
 //
 //	import (
 //		prom "github.com/prometheus/client_golang/prometheus"
@@ -13,8 +13,9 @@
 //
 // Every series has the labels db_name, the registry's name, and pool, the workload. The go_sql_ metrics have the names,
 // help texts and types of client_golang's collectors.NewDBStatsCollector, one series per pool, so that dashboards made for
-// that one go on working; take that one off the handle itself, whose statistics count virtual connections. What it does
-// not know is named sqlbulkhead_.
+// that one go on working; take that one off the handle itself, whose statistics count virtual connections. All expired
+// connections are in go_sql_max_lifetime_closed_total, since the pools do not tell lifetime and idle time apart. What that
+// collector does not know is named sqlbulkhead_.
 //
 // Alerting and recording rules are in rules.yml beside this file, a Grafana dashboard in dashboard.json.
 //
