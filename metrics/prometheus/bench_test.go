@@ -99,10 +99,7 @@ func BenchmarkScrape(b *testing.B) {
 	b.Run("http", func(b *testing.B) {
 		handler, request := promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}), httptest.NewRequest("GET", "/metrics", nil)
 		for b.Loop() {
-			w := httptest.NewRecorder()
-			if handler.ServeHTTP(w, request); w.Code != http.StatusOK {
-				b.Fatal(w.Body)
-			}
+			handler.ServeHTTP(nobody{}, request)
 		}
 	})
 }
@@ -118,3 +115,10 @@ func work(db *sql.DB, names []workload.Name) (stop func()) {
 	})
 	return func() { cancel(); all.Wait() }
 }
+
+// nobody reads what is written, as the network would.
+type nobody struct{}
+
+func (nobody) Header() http.Header         { return http.Header{} }
+func (nobody) Write(b []byte) (int, error) { return len(b), nil }
+func (nobody) WriteHeader(int)             {}
