@@ -82,6 +82,9 @@ func newRegistry(o *options, main *server, own map[workload.Name]*server, config
 	return r
 }
 
+// Name returns what WithName gave the registry; empty if it was not used.
+func (r *Registry) Name() string { return r.name }
+
 // Pool returns the pool of that name.
 func (r *Registry) Pool(name workload.Name) (*Pool, bool) {
 	p, ok := r.pools[name]

@@ -1,0 +1,20 @@
+// Package otel exports the pools of a [partition.Registry] through OpenTelemetry: the instruments that the semantic
+// conventions name for connection pools, ours for what they lack, and events on the spans of callers who waited or were
+// refused.
+//
+//	observer, err := otel.NewObserver()
+//	db, err := partition.Open("pgx", dsn, partition.WithName("orders"), partition.WithObserver(observer))
+//	registry, _ := partition.RegistryOf(db)
+//	_, err = observer.Watch(registry)
+//
+// One registry is one Observer. Every series has the attribute db.client.connection.pool.name: the registry's name, a
+// slash and the workload, as in orders/oltp; the workload alone where the registry has no name.
+//
+// Of the conventions: db.client.connection.count (db.client.connection.state is idle or used; a connection that is being
+// dialed or closed is used), .max, .idle.max, .idle.min (always 0: no pool keeps connections that nobody needs),
+// .pending_requests and .timeouts; the histograms .wait_time (of callers that got a connection: queue and dial together),
+// .use_time and .create_time, in seconds. They are conventions in development, of version 1.43.0.
+//
+// Ours: sqlbulkhead.rejections by sqlbulkhead.reason, sqlbulkhead.statement_timeouts, and sqlbulkhead.saturated_time, the
+// seconds for which every connection was in use.
+package otel

@@ -1,0 +1,130 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+var (
+	_ partition.AcquireObserver = (*Observer)(nil)
+	_ partition.ReleaseObserver = (*Observer)(nil)
+	_ partition.ConnObserver    = (*Observer)(nil)
+)
+
+const scope = "github.com/sqlbulkhead/sqlbulkhead/metrics/otel"
+
+// Bounds of the histograms, in seconds. The conventions name none, and the SDK's own are for milliseconds.
+var (
+	waitBounds = []float64{.0001, .001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
+	useBounds  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 900}
+	dialBounds = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
+)
+
+// Observer records what happens in the pools of one registry. It is made first and given to [partition.WithObserver];
+// [Observer.Watch] then tells it the registry.
+type Observer struct {
+	meter      metric.Meter
+	histograms bool
+	threshold  time.Duration
+
+	wait dbconv.ClientConnectionWaitTime
+	use  dbconv.ClientConnectionUseTime
+	dial dbconv.ClientConnectionCreateTime
+
+	pools atomic.Pointer[map[workload.Name]*watched] // nil until Watch; never changed then
+}
+
+// Option changes what [NewObserver] makes.
+type Option func(*options)
+
+type options struct {
+	provider   metric.MeterProvider
+	histograms bool
+	threshold  time.Duration
+}
+
+// WithMeterProvider sets where metrics go. Unset: the global provider, [otel.GetMeterProvider].
+func WithMeterProvider(p metric.MeterProvider) Option { return func(o *options) { o.provider = p } }
+
+// WithoutHistograms leaves wait_time, use_time and create_time out. What remains is read when it is exported and costs a
+// call nothing; the histograms cost it two recordings of the SDK.
+func WithoutHistograms() Option { return func(o *options) { o.histograms = false } }
+
+// WithEventThreshold sets how long an acquire must have waited for an event on its caller's span. Unset: 1ms, which
+// an acquire takes that had to queue or to dial. An acquire that was refused is an event however long it took.
+func WithEventThreshold(d time.Duration) Option { return func(o *options) { o.threshold = d } }
+
+// NewObserver returns an Observer. An error is the meter provider's.
+func NewObserver(opts ...Option) (*Observer, error) {
+	c := options{provider: otel.GetMeterProvider(), histograms: true, threshold: time.Millisecond}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	o := &Observer{histograms: c.histograms, threshold: c.threshold}
+	o.meter = c.provider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	if !o.histograms {
+		return o, nil
+	}
+	var errs [3]error
+	o.wait, errs[0] = dbconv.NewClientConnectionWaitTime(o.meter, metric.WithExplicitBucketBoundaries(waitBounds...))
+	o.use, errs[1] = dbconv.NewClientConnectionUseTime(o.meter, metric.WithExplicitBucketBoundaries(useBounds...))
+	o.dial, errs[2] = dbconv.NewClientConnectionCreateTime(o.meter, metric.WithExplicitBucketBoundaries(dialBounds...))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// pool is nil before Watch, and for the events of a registry that is not watched.
+func (o *Observer) pool(name workload.Name) *watched {
+	if pools := o.pools.Load(); pools != nil {
+		return (*pools)[name]
+	}
+	return nil
+}
+
+// AcquireDone implements partition.AcquireObserver. An acquire that was refused obtained no connection, and is counted as
+// a rejection instead.
+func (o *Observer) AcquireDone(ctx context.Context, e partition.AcquireEvent) {
+	p := o.pool(e.Pool)
+	if p == nil {
+		return
+	}
+	if o.histograms && e.Err == nil {
+		o.wait.Inst().Record(ctx, e.Waited.Seconds(), p.record...)
+	}
+	if e.Err != nil || e.Waited >= o.threshold {
+		tellSpan(ctx, p, e)
+	}
+}
+
+// Released implements partition.ReleaseObserver.
+func (o *Observer) Released(e partition.ReleaseEvent) {
+	if !o.histograms {
+		return
+	}
+	if p := o.pool(e.Pool); p != nil {
+		o.use.Inst().Record(context.Background(), e.Held.Seconds(), p.record...)
+	}
+}
+
+// ConnOpened implements partition.ConnObserver. How long a dial took that failed says more of its timeout than of the
+// server.
+func (o *Observer) ConnOpened(e partition.ConnEvent) {
+	if p := o.pool(e.Pool); p != nil && o.histograms && e.Err == nil {
+		o.dial.Inst().Record(context.Background(), e.Took.Seconds(), p.record...)
+	}
+}
+
+// ConnClosed implements partition.ConnObserver.
+func (o *Observer) ConnClosed(partition.ConnEvent) {}

@@ -1,0 +1,75 @@
+package otel
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// watched is a pool with its attributes, which are put together once.
+type watched struct {
+	pool    *partition.Pool
+	name    attribute.KeyValue
+	record  []metric.RecordOption
+	observe []metric.ObserveOption // in the order of the readings
+}
+
+func newWatched(r *partition.Registry, p *partition.Pool, readings []reading) *watched {
+	name := string(p.Name())
+	if r.Name() != "" {
+		name = r.Name() + "/" + name
+	}
+	w := &watched{pool: p, name: semconv.DBClientConnectionPoolName(name)}
+	w.record = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(w.name))}
+	for _, reading := range readings {
+		set := attribute.NewSet(append([]attribute.KeyValue{w.name}, reading.attributes...)...)
+		w.observe = append(w.observe, metric.WithAttributeSet(set))
+	}
+	return w
+}
+
+// Watch has the pools of r exported, from the statistics that they keep anyway, whenever metrics are collected. Call it
+// right after Open: what happens before is in no histogram and on no span. The registration that it returns ends it; that
+// is of use where a registry is closed long before the program ends. An Observer watches one registry: a second call is an
+// error, as is what the meter provider refuses.
+func (o *Observer) Watch(r *partition.Registry) (metric.Registration, error) {
+	readings, err := newReadings(o.meter)
+	if err != nil {
+		return nil, err
+	}
+	pools, list := make(map[workload.Name]*watched), []*watched(nil)
+	for _, p := range r.Pools() {
+		w := newWatched(r, p, readings)
+		pools[p.Name()], list = w, append(list, w)
+	}
+	if !o.pools.CompareAndSwap(nil, &pools) {
+		return nil, errors.New("otel: the observer watches a registry already")
+	}
+	registration, err := o.meter.RegisterCallback(func(_ context.Context, out metric.Observer) error {
+		for _, w := range list {
+			w.read(out, readings)
+		}
+		return nil
+	}, instrumentsOf(readings)...)
+	if err != nil {
+		o.pools.Store(nil) // as if it had not been called
+	}
+	return registration, err
+}
+
+func (w *watched) read(out metric.Observer, readings []reading) {
+	s := snapshot{w.pool.Stats(), w.pool.Config()}
+	for i, r := range readings {
+		if r.count != nil {
+			out.ObserveInt64(r.count, r.value(&s), w.observe[i])
+		} else {
+			out.ObserveFloat64(r.seconds, r.duration(&s).Seconds(), w.observe[i])
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package prometheus
+
+import (
+	"math"
+
+	prom "github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+)
+
+// snapshot is a pool at the moment of a scrape.
+type snapshot struct {
+	partition.Stats
+	config partition.PoolConfig
+	closed map[partition.CloseReason]uint64
+}
+
+const (
+	gauge   = prom.GaugeValue
+	counter = prom.CounterValue
+)
+
+// value is one series of each pool. Rows of the same name differ in the value of their label alone.
+type value struct {
+	name, help string
+	kind       prom.ValueType
+	label      string // "" where a pool has but one series of the name
+	labelValue string
+	read       func(s *snapshot) float64 // NaN where there is nothing to be said
+}
+
+// values is every series but the histograms: what the registry counts next becomes a row here. The rows that
+// client_golang has as well keep its help texts to the letter, since a registry refuses another one for the same name.
+var values = []value{
+	{"go_sql_max_open_connections", "Maximum number of open connections to the database.", gauge, "", "",
+		func(s *snapshot) float64 { return float64(s.MaxOpenConns) }},
+	{"go_sql_open_connections", "The number of established connections both in use and idle.", gauge, "", "",
+		func(s *snapshot) float64 { return float64(s.Open) }},
+	{"go_sql_in_use_connections", "The number of connections currently in use.", gauge, "", "",
+		func(s *snapshot) float64 { return float64(s.InUse) }},
+	{"go_sql_idle_connections", "The number of idle connections.", gauge, "", "",
+		func(s *snapshot) float64 { return float64(s.Idle) }},
+	{"go_sql_wait_count_total", "The total number of connections waited for.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.Waited) }},
+	{"go_sql_wait_duration_seconds_total", "The total time blocked waiting for a new connection.", counter, "", "",
+		func(s *snapshot) float64 { return s.WaitTime.Seconds() }},
+	{"go_sql_max_idle_closed_total", "The total number of connections closed due to SetMaxIdleConns.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.closed[partition.CloseSurplus]) }},
+	// The pools do not tell the two kinds of expiry apart: all of it stands in the second, so that a sum is right.
+	{"go_sql_max_idle_time_closed_total", "The total number of connections closed due to SetConnMaxIdleTime.", counter, "", "",
+		func(*snapshot) float64 { return 0 }},
+	{"go_sql_max_lifetime_closed_total", "The total number of connections closed due to SetConnMaxLifetime.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.closed[partition.CloseExpired]) }},
+
+	{"sqlbulkhead_queue_depth", "Callers that wait for a connection now.", gauge, "", "",
+		func(s *snapshot) float64 { return float64(s.Waiting) }},
+	{"sqlbulkhead_queue_limit", "Callers that may wait; the next one is rejected.", gauge, "", "",
+		func(s *snapshot) float64 { return float64(s.MaxWaiting) }},
+	{"sqlbulkhead_acquire_timeout_seconds", "How long a caller may wait. Missing where callers never queue.", gauge, "", "",
+		func(s *snapshot) float64 { return positive(s.config.AcquireTimeout.Seconds()) }},
+	{"sqlbulkhead_paused", "1 while an operator has paused the pool, else 0.", gauge, "", "",
+		func(s *snapshot) float64 { return boolean(s.Paused) }},
+	{"sqlbulkhead_peak_in_use_connections", "The most connections that were in use at once since the start.", gauge, "", "",
+		func(s *snapshot) float64 { return float64(s.PeakInUse) }},
+	{"sqlbulkhead_saturated_seconds_total", "How long every connection was in use.", counter, "", "",
+		func(s *snapshot) float64 { return s.SaturatedTime.Seconds() }},
+
+	{"sqlbulkhead_acquires_total", "Acquires that got their permit.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.Acquired) }},
+	{"sqlbulkhead_rejections_total", rejections, counter, "reason", string(partition.ReasonQueueFull),
+		func(s *snapshot) float64 { return float64(s.RejectedQueueFull) }},
+	{"sqlbulkhead_rejections_total", rejections, counter, "reason", string(partition.ReasonAcquireTimeout),
+		func(s *snapshot) float64 { return float64(s.RejectedTimeout) }},
+	{"sqlbulkhead_rejections_total", rejections, counter, "reason", string(partition.ReasonPaused),
+		func(s *snapshot) float64 { return float64(s.RejectedPaused) }},
+	{"sqlbulkhead_callers_gave_up_total", "Acquires that ended because the caller's own context did.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.CallerGaveUp) }},
+	{"sqlbulkhead_statement_timeouts_total", "Statements that exceeded their timeout.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.StatementTimeouts) }},
+
+	{"sqlbulkhead_connections_opened_total", "Connections that were opened.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.Opened) }},
+	{"sqlbulkhead_dial_failures_total", "Connections that could not be opened, or not set up.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.OpenFailures) }},
+	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseBad),
+		func(s *snapshot) float64 { return float64(s.closed[partition.CloseBad]) }},
+	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseExpired),
+		func(s *snapshot) float64 { return float64(s.closed[partition.CloseExpired]) }},
+	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseSurplus),
+		func(s *snapshot) float64 { return float64(s.closed[partition.CloseSurplus]) }},
+	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseShutdown),
+		func(s *snapshot) float64 { return float64(s.closed[partition.CloseShutdown]) }},
+}
+
+const (
+	rejections = "Acquires that the pool refused, by reason."
+	closings   = "Connections that were closed, by reason."
+)
+
+// histograms are the metrics that an [Observer] feeds.
+var histograms = []struct {
+	name, help string
+	of         func(*observed) *histogram
+}{
+	{"sqlbulkhead_wait_seconds", "How long callers that got a connection waited for it: queue and dial together.",
+		func(o *observed) *histogram { return o.wait }},
+	{"sqlbulkhead_hold_seconds", "How long connections were held: by a query, a transaction, a *sql.Conn.",
+		func(o *observed) *histogram { return o.hold }},
+	{"sqlbulkhead_dial_seconds", "How long it took to open a connection and set it up.",
+		func(o *observed) *histogram { return o.dial }},
+}
+
+func boolean(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func positive(v float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return math.NaN()
+}
