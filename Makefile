@@ -25,5 +25,9 @@ lint: ## check the format, go vet and staticcheck, in all modules
 	$(GO) vet work
 	$(GO) tool staticcheck work
 
+.PHONY: images
+images: ## build local images of PostgreSQL, MariaDB and PgBouncer, where no image registry can be reached
+	@./integration/images/build.sh
+
 bin/testsum: $(wildcard tools/testsum/*.go)
 	$(GO) build -buildvcs=false -o $@ ./tools/testsum
