@@ -5,7 +5,7 @@ GO ?= go
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## show one shared pool beside partitions, on an embedded SQLite file
@@ -28,6 +28,10 @@ lint: ## check the format, go vet and staticcheck, in all modules
 .PHONY: images
 images: ## build local images of PostgreSQL, MariaDB and PgBouncer, where no image registry can be reached
 	@./integration/images/build.sh
+
+.PHONY: newest-postgres
+newest-postgres: ## fetch the newest PostgreSQL and print its directory, for SQLBULKHEAD_POSTGRES_BIN
+	@./integration/images/newest-postgres.sh
 
 bin/testsum: $(wildcard tools/testsum/*.go)
 	$(GO) build -buildvcs=false -o $@ ./tools/testsum
