@@ -29,6 +29,16 @@ lint: ## check the format, go vet and staticcheck, in all modules
 images: ## build local images of PostgreSQL, MariaDB and PgBouncer, where no image registry can be reached
 	@./integration/images/build.sh
 
+COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
+
+.PHONY: up
+up: ## start the servers of docker-compose.yml
+	$(COMPOSE) up --detach
+
+.PHONY: down
+down: ## stop them, and drop their data
+	$(COMPOSE) down --volumes
+
 .PHONY: newest-postgres
 newest-postgres: ## fetch the newest PostgreSQL and print its directory, for SQLBULKHEAD_POSTGRES_BIN
 	@./integration/images/newest-postgres.sh

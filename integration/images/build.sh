@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds images of PostgreSQL, MariaDB and PgBouncer from the distribution's own
 # packages, for machines that reach no image registry. What is there already is
-# kept. Needs apt, docker, and a Docker daemon.
+# kept. Needs root, apt, docker, and a Docker daemon.
 #
 #	sqlbulkhead/postgres:local  sqlbulkhead/mariadb:local  sqlbulkhead/pgbouncer:local
 #
@@ -37,13 +37,17 @@ packages=(
 download() {
 	mkdir -p "$tree/debs/partial"
 	: >"$tree/status" # nothing is installed yet
-	apt-get -q -y -o Dir::State::status="$tree/status" -o Dir::Cache::archives="$tree/debs" \
-		-o APT::Sandbox::User=root -o Dpkg::Use-Pty=0 --no-install-recommends \
-		--download-only install "${packages[@]}" >"$tree/log" 2>&1 || {
+	fetch || { apt-get update >>"$tree/log" 2>&1 && fetch; } || {
 		tail -5 "$tree/log" >&2
-		echo "images: apt cannot get the packages (try apt-get update)" >&2
+		echo "images: apt cannot get the packages" >&2
 		return 1
 	}
+}
+
+fetch() {
+	apt-get -q -y -o Dir::State::status="$tree/status" -o Dir::Cache::archives="$tree/debs" \
+		-o APT::Sandbox::User=root -o Dpkg::Use-Pty=0 --no-install-recommends \
+		--download-only install "${packages[@]}" >>"$tree/log" 2>&1
 }
 
 # The directories of the root are links before the first package comes, as
