@@ -17,7 +17,7 @@
 // # What each fault does to a client
 //
 // Measured with Docker 20.10, whose userland proxy carries the connections of a
-// loopback port; each line is a test.
+// loopback port, on PostgreSQL and MariaDB; the tests say the same.
 //
 //   - Pause: connections stay open and go silent, new ones are accepted and get
 //     no answer. Resume: what was sent meanwhile is executed.

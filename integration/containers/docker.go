@@ -30,10 +30,11 @@ var configure = sync.OnceValue(func() error {
 	)
 })
 
-// prepare comes before the first container.
-var prepare = sync.OnceValue(func() error {
+// prepare comes before the first container. That it remembers its results keeps
+// the watchdog's standard input open.
+var prepare = sync.OnceValues(func() (lifeline *os.File, err error) {
 	if err := docker(sweep); err != nil {
-		return err
+		return nil, err
 	}
 	return startWatchdog()
 })
@@ -89,7 +90,7 @@ func kindOf(name string) (*kind, error) {
 }
 
 func (k *kind) available() error {
-	if err := prepare(); err != nil {
+	if _, err := prepare(); err != nil {
 		return err
 	}
 	image, _ := k.image()

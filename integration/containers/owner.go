@@ -116,26 +116,22 @@ for i in 1 2 3; do
 done
 `
 
-// lifeline is the watchdog's standard input. It is never closed but by the end
-// of this process.
-var lifeline *os.File
-
-// startWatchdog does nothing where there is no docker command, or no sh: then
-// the next sweep clears away.
-func startWatchdog() error {
+// startWatchdog returns the watchdog's standard input, to be kept for as long as
+// this process lives. Where there is no docker command there is no watchdog: the
+// next sweep clears away.
+func startWatchdog() (lifeline *os.File, err error) {
 	if _, err := exec.LookPath("docker"); err != nil {
-		return nil
+		return nil, nil
 	}
-	stdin, w, err := os.Pipe()
+	stdin, lifeline, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stdin.Close()
 	cmd := exec.Command("sh", "-c", watchdogScript, ownerLabel+"="+self().String())
 	cmd.Stdin = stdin
 	if err := cmd.Start(); err != nil {
-		return errors.Join(err, w.Close())
+		return nil, errors.Join(err, lifeline.Close())
 	}
-	lifeline = w
-	return cmd.Process.Release()
+	return lifeline, cmd.Process.Release()
 }

@@ -30,7 +30,6 @@ const startTimeout = 3 * time.Minute
 type Server struct {
 	name string
 	kind *kind
-	addr string // host:port
 	dsn  string
 	id   string // of the container
 
@@ -94,8 +93,7 @@ func (s *Server) create() error {
 		return err
 	}
 	password := rand.Text()
-	s.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	s.dsn = s.kind.dsn(s.addr, password)
+	s.dsn = s.kind.dsn(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), password)
 
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
