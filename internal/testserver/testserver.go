@@ -139,7 +139,8 @@ func (f *family) launch(tb testing.TB) (*Server, error) {
 func (f *family) missing(tb testing.TB) {
 	tb.Helper()
 	if f.binaries != "" && os.Getenv(f.binaries) != "" {
-		tb.Fatal(fmt.Sprintf("testserver: no %s in the directory that %s names", f.name, f.binaries))
+		line := fmt.Sprintf("testserver: no %s in the directory that %s names", f.name, f.binaries)
+		tb.Fatal(line)
 	}
 	advice := "set " + f.variable
 	if f.debian != "" {
