@@ -5,7 +5,7 @@ GO ?= go
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## show one shared pool beside partitions, on an embedded SQLite file
@@ -24,6 +24,24 @@ lint: ## check the format, go vet and staticcheck, in all modules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet work
 	$(GO) tool staticcheck work
+
+.PHONY: images
+images: ## build local images of PostgreSQL, MariaDB and PgBouncer, where no image registry can be reached
+	@./integration/images/build.sh
+
+COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
+
+.PHONY: up
+up: ## start the servers of docker-compose.yml
+	$(COMPOSE) up --detach
+
+.PHONY: down
+down: ## stop them, and drop their data
+	$(COMPOSE) down --volumes
+
+.PHONY: newest-postgres
+newest-postgres: ## fetch the newest PostgreSQL and print its directory, for SQLBULKHEAD_POSTGRES_BIN
+	@./integration/images/newest-postgres.sh
 
 bin/testsum: $(wildcard tools/testsum/*.go)
 	$(GO) build -buildvcs=false -o $@ ./tools/testsum

@@ -3,8 +3,9 @@
 //
 // [Postgres], [MariaDB] and [MySQL] answer with a DSN: the one in the
 // environment variable, else that of a private server which this test process
-// starts once, on a free loopback port, from the binaries on the machine; else
-// they skip the test with a line that says how to get one.
+// starts once, on a free loopback port, from the binaries on the machine, which
+// for PostgreSQL are those in SQLBULKHEAD_POSTGRES_BIN if that is set; else they
+// skip the test with a line that says how to get one.
 //
 // [StartPostgres] and [StartMariaDB] start a server for one test alone, which
 // may stop, kill and restart it. [Proxy] stands between a test and a server

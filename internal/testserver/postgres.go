@@ -21,11 +21,18 @@ type postgres struct {
 
 var _ engine = postgres{}
 
-// findPostgres finds the newest PostgreSQL where Debian puts them, which is
-// outside PATH, or the one in PATH.
+// binVariable names the directory with the binaries of the PostgreSQL to use.
+const binVariable = "SQLBULKHEAD_POSTGRES_BIN"
+
+// findPostgres finds the PostgreSQL that the environment names, and no other
+// then; else the newest where Debian puts them, which is outside PATH, or the
+// one in PATH.
 func findPostgres() (engine, bool) {
 	if !supported {
 		return nil, false
+	}
+	if dir := os.Getenv(binVariable); dir != "" {
+		return postgres{dir}, executable(dir+"/postgres") && executable(dir+"/initdb")
 	}
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // fails on a bad pattern alone
 	slices.SortFunc(dirs, func(a, b string) int { return cmp.Compare(majorOf(b), majorOf(a)) })

@@ -17,6 +17,7 @@ const requireVariable = "SQLBULKHEAD_REQUIRE_SERVERS"
 type family struct {
 	name     string // as people write it
 	variable string // holds the DSN of a server that is already there
+	binaries string // variable that names the directory of its binaries, "" if there is none
 	debian   string // the package that brings one, "" if there is none
 	optional bool   // never required
 	find     func() (engine, bool)
@@ -35,6 +36,7 @@ var (
 	postgresFamily = &family{
 		name:     "PostgreSQL",
 		variable: "SQLBULKHEAD_POSTGRES_DSN",
+		binaries: binVariable,
 		debian:   "postgresql",
 		find:     findPostgres,
 	}
@@ -136,6 +138,10 @@ func (f *family) launch(tb testing.TB) (*Server, error) {
 
 func (f *family) missing(tb testing.TB) {
 	tb.Helper()
+	if f.binaries != "" && os.Getenv(f.binaries) != "" {
+		line := fmt.Sprintf("testserver: no %s in the directory that %s names", f.name, f.binaries)
+		tb.Fatal(line)
+	}
 	advice := "set " + f.variable
 	if f.debian != "" {
 		advice = "install the Debian package " + f.debian + " or " + advice

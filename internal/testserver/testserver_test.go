@@ -88,6 +88,25 @@ func TestSummaryNamesEveryServer(t *testing.T) {
 	}
 }
 
+func TestPostgresNamedByTheEnvironmentIsTheOnlyOne(t *testing.T) {
+	e, ok := findPostgres()
+	if !ok {
+		postgresFamily.missing(t)
+	}
+	t.Setenv(binVariable, e.(postgres).bin)
+	if named, ok := findPostgres(); !ok || named != e {
+		t.Errorf("found %v, %v, want %v", named, ok, e)
+	}
+	t.Setenv(binVariable, t.TempDir())
+	if other, ok := findPostgres(); ok {
+		t.Errorf("found %v instead", other)
+	}
+	v := verdictOf(func(tb testing.TB) { postgresFamily.missing(tb) })
+	if want := "testserver: no PostgreSQL in the directory that SQLBULKHEAD_POSTGRES_BIN names"; v.failed != want {
+		t.Errorf("got failure %q, skip %q, want the failure %q", v.failed, v.skipped, want)
+	}
+}
+
 func TestNewestPostgresWins(t *testing.T) {
 	t.Parallel()
 	bins := []string{"/usr/lib/postgresql/9.6/bin", "/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/17/bin"}
