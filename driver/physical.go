@@ -29,9 +29,10 @@ type Physical struct {
 
 	stmts   stmtCache
 	texts   textCache
-	touched bool  // a borrower may have changed the session's settings
-	unfit   bool  // must not be lent again, for another reason than that the guard fired
-	doom    error // the guard fired: what later calls of the same borrower get
+	inTx    Traits // what every statement of the transaction that runs has besides its own
+	touched bool   // a borrower may have changed the session's settings
+	unfit   bool   // must not be lent again, for another reason than that the guard fired
+	doom    error  // the guard fired: what later calls of the same borrower get
 }
 
 // NewPhysical makes conn lendable by lender, within a registry that counts its statements in texts.

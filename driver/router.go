@@ -53,6 +53,10 @@ type Lender interface {
 	// Failed returns what the caller is to get for a call that failed.
 	Failed(ctx context.Context, f Failure) error
 
+	// Begun sets a transaction up that has just begun, and says whether the server now ends its statements at the limit
+	// although it does so nowhere else. An error rolls the transaction back and discards the connection.
+	Begun(ctx context.Context) (enforced bool, err error)
+
 	// Restore sets the session up again after a borrower may have changed it. An error discards the connection.
 	Restore(ctx context.Context) error
 

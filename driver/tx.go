@@ -20,6 +20,20 @@ func newTx(k *call, t sqldriver.Tx) *tx {
 	return &tx{k: *k, tx: t}
 }
 
+// begun has the pool set up a transaction that has just begun.
+func (p *Physical) begun(ctx context.Context, t sqldriver.Tx) error {
+	enforced, err := p.lender.Begun(ctx)
+	if err != nil {
+		p.unfit = true
+		t.Rollback()
+		return err
+	}
+	if enforced {
+		p.inTx = ServerEnforced
+	}
+	return nil
+}
+
 func (t *tx) Commit() error {
 	if err := t.restart("COMMIT"); err != nil {
 		t.k.release()
@@ -52,5 +66,6 @@ func (t *tx) restart(text string) error {
 	k.done = false
 	k.spent, k.began = 0, Now()
 	k.limit = k.p.lender.Limit(context.Background(), k.p.traits(text))
+	k.p.inTx = 0
 	return k.resume()
 }

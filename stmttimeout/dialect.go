@@ -24,6 +24,9 @@ type Settings struct {
 	// Workload is appended to the session's application_name after a slash, so that pg_stat_activity shows the pools
 	// (PostgreSQL alone). Empty: application_name is left alone.
 	Workload string
+	// BackendPID is the process id that the server gave the connection together with its cancellation key, 0 where the
+	// driver does not tell. PostgreSQL alone: if another process answers, Setup changes nothing and returns [ErrPooled].
+	BackendPID int64
 	// ApplicationName stands before the slash where the connection has no application_name of its own. Empty: "sqlbulkhead".
 	ApplicationName string
 }
@@ -43,6 +46,12 @@ type Enforcement string
 const (
 	// EnforcedBySession: the server limits every statement; the client guard stands behind it.
 	EnforcedBySession Enforcement = "session"
+	// EnforcedByRole: the server limits every statement, since each session of the role begins so; the client guard stands
+	// behind it ([TransactionPooling]).
+	EnforcedByRole Enforcement = "role"
+	// EnforcedByTransaction: the server limits the statements of transactions, the client guard everything else
+	// ([TransactionPooling]).
+	EnforcedByTransaction Enforcement = "transaction"
 	// EnforcedForSelects: the server limits read-only SELECT, the client guard everything else (MySQL).
 	EnforcedForSelects Enforcement = "session-select"
 	// EnforcedByClient: the server limits nothing, and the client guard alone holds the limit, if there is one.
@@ -61,6 +70,9 @@ type Applied struct {
 	// Restore are the statements that put a session which a borrower changed back to exactly this. They hold the values
 	// that were read back, so that running them again changes nothing. Empty if nothing was set.
 	Restore []string
+	// Transaction are the statements that set a transaction up, to be run at its beginning before the user's own. Under
+	// EnforcedByTransaction they put the limit into force, and the trait ServerEnforced holds for what follows them alone.
+	Transaction []string
 	// Warnings name what was asked for and is not in force, for the log, once. They are the same for every session of a
 	// server.
 	Warnings []string
