@@ -13,13 +13,13 @@ import (
 func (s *Session) BackendPID() int64 {
 	conn := unwrap(s.raw.conn)
 	if pg := pgConn(conn); pg.IsValid() {
-		return integer(callMethod(pg.MethodByName("PID")))
+		return pidOf(callMethod(pg.MethodByName("PID")))
 	}
 	v := reflect.Indirect(reflect.ValueOf(conn))
 	if v.Kind() != reflect.Struct || v.Type().PkgPath() != "github.com/lib/pq" {
 		return 0
 	}
-	return integer(v.FieldByName("pid"))
+	return pidOf(v.FieldByName("pid"))
 }
 
 // unwrap looks into a connection of otelsql.
@@ -30,12 +30,13 @@ func unwrap(conn sqldriver.Conn) sqldriver.Conn {
 	return conn
 }
 
-func integer(v reflect.Value) int64 {
+// pidOf reads the 32 bits of a process id, which lib/pq takes for signed: a pooler invents them.
+func pidOf(v reflect.Value) int64 {
 	switch {
 	case v.IsValid() && v.CanInt():
-		return v.Int()
+		return int64(uint32(v.Int()))
 	case v.IsValid() && v.CanUint():
-		return int64(v.Uint())
+		return int64(uint32(v.Uint()))
 	}
 	return 0
 }

@@ -85,6 +85,12 @@ func WithConfig(c Config) Option {
 		if c.Budget != 0 {
 			o.budget = c.Budget
 		}
+		if err := checkPooler(c.Pooler, "Pooler"); err != nil && o.err == nil {
+			o.err = fmt.Errorf("partition: %w", err)
+		}
+		if c.Pooler != "" {
+			o.dialect = stmttimeout.Postgres(stmttimeout.TransactionPooling())
+		}
 	}
 }
 
