@@ -1,11 +1,13 @@
 package integration
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -250,6 +252,36 @@ func TestSessionSettingsAreRefusedBehindAPoolerOfTransactions(t *testing.T) {
 	})
 }
 
+func TestBusyPoolerOfTransactionsIsRecognised(t *testing.T) {
+	on(t, postgresTargets, func(t *testing.T, tg target) {
+		behind := pooled(t, tg, "default_pool_size=3")
+		stop := busy(t, open(t, tg.driver, behind.dsn(t)), 8)
+		defer stop()
+		for range 10 {
+			if err := setup(t, behind).db.PingContext(oltp); !errors.Is(err, stmttimeout.ErrPooled) {
+				t.Errorf("%v, want a refusal", err)
+			}
+		}
+	})
+}
+
+// busy keeps n clients of db querying.
+func busy(t *testing.T, db *sql.DB, n int) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				db.ExecContext(ctx, "SELECT pg_sleep(0.001)")
+			}
+		})
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
 func TestPoolerOfSessionsIsNotRefused(t *testing.T) {
 	on(t, postgresTargets, func(t *testing.T, tg target) {
 		for _, settings := range [][]string{
@@ -266,4 +298,32 @@ func TestPoolerOfSessionsIsNotRefused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// pgx keeps statements prepared by default, and PgBouncer 1.18 would hand them to servers that have never heard of them.
+func TestSetUpPreparesNothing(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]partition.Option{"pooled": {pooling}, "direct": nil} {
+		tg := pgx
+		if name == "pooled" {
+			dsn := testserver.StartPgBouncer(t, pgx.dsn(t), "default_pool_size=2").DSN
+			tg.dsn = func(testing.TB) string { return dsn }
+		}
+		r := setup(t, tg, append(opts, pool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 5}))...)
+		_, giveBack := r.take(oltp, 5)
+		giveBack()
+		if err := r.db.PingContext(oltp); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		own := open(t, "postgres", tg.dsn(t))
+		if name == "direct" {
+			own = r.db
+		}
+		query := "SELECT count(*) FROM pg_prepared_statements WHERE statement NOT LIKE '%pg_prepared_statements%'"
+		for range 4 {
+			if n := ask(t, oltp, own, query); n != "0" {
+				t.Errorf("%s: %s statements are prepared", name, n)
+			}
+		}
+	}
 }

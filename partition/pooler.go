@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -56,16 +57,41 @@ func (s *server) lookAtPooler(ctx context.Context, session *driver.Session) erro
 }
 
 func (s *server) sharesSessions(ctx context.Context, session *driver.Session) (bool, error) {
-	look, cancel := context.WithTimeout(ctx, maxPoolerLook)
-	defer cancel()
-	conn, err := s.connector.Connect(look)
-	if err != nil {
-		return false, ctx.Err() // no second connection: nothing was seen
+	conn := s.another(ctx)
+	if conn == nil {
+		return false, ctx.Err() // nothing was seen
 	}
 	defer conn.Close()
-	second := driver.NewSession(conn)
-	if err := second.Ping(look); err != nil {
-		return false, ctx.Err()
+	return stmttimeout.SharesSessions(ctx, session, driver.NewSession(conn))
+}
+
+// another makes one more connection, to which the server has answered, or nil. A driver that does not let go in time
+// (lib/pq, of a pooler that has it wait) is left behind.
+func (s *server) another(ctx context.Context) sqldriver.Conn {
+	ctx, cancel := context.WithTimeout(ctx, maxPoolerLook)
+	defer cancel()
+	answered, over := make(chan sqldriver.Conn), make(chan struct{})
+	go func() {
+		defer close(over)
+		defer func() { recover() }() // a driver that panics here would end the program
+		conn, err := s.connector.Connect(ctx)
+		if err != nil {
+			return
+		}
+		if driver.NewSession(conn).Ping(ctx) == nil {
+			select {
+			case answered <- conn:
+				return
+			case <-ctx.Done():
+			}
+		}
+		conn.Close()
+	}()
+	select {
+	case conn := <-answered:
+		return conn
+	case <-over:
+	case <-ctx.Done():
 	}
-	return stmttimeout.SharesSessions(ctx, session, second)
+	return nil
 }
