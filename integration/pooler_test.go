@@ -20,16 +20,21 @@ import (
 // pooling is the mode for a pooler that lends its sessions by the transaction.
 var pooling = partition.WithDialect(stmttimeout.Postgres(stmttimeout.TransactionPooling()))
 
-// pooled is tg behind a PgBouncer of its own. Until PgBouncer 1.21 statements cannot be kept prepared there, which pgx
-// does unless it is told otherwise.
+// pooled is tg behind a PgBouncer of its own.
 func pooled(tb testing.TB, tg target, settings ...string) target {
 	tb.Helper()
-	dsn := testserver.StartPgBouncer(tb, tg.dsn(tb), settings...).DSN
-	if tg.name == "pgx" {
-		dsn = withParam(tb, dsn, "default_query_exec_mode", "exec")
-	}
+	dsn := withExec(tb, tg, testserver.StartPgBouncer(tb, tg.dsn(tb), settings...).DSN)
 	tg.dsn = func(testing.TB) string { return dsn }
 	return tg
+}
+
+// withExec has pgx prepare nothing: until PgBouncer 1.21 nothing can be kept prepared behind it.
+func withExec(tb testing.TB, tg target, dsn string) string {
+	tb.Helper()
+	if tg.name == "pgx" {
+		return withParam(tb, dsn, "default_query_exec_mode", "exec")
+	}
+	return dsn
 }
 
 // C08
@@ -326,4 +331,17 @@ func TestSetUpPreparesNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestRestartOfThePoolerIsNotNoticed(t *testing.T) {
+	on(t, postgresTargets, func(t *testing.T, tg target) {
+		s := testserver.StartPgBouncer(t, tg.dsn(t))
+		r := setupOn(t, tg, withExec(t, tg, s.DSN), pooling, pool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 3}))
+		_, giveBack := r.take(oltp, 3)
+		giveBack()
+		s.Restart()
+		for range 6 {
+			r.exec(oltp, "SELECT 1") // plain database/sql does not repeat a Ping
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
@@ -26,7 +27,7 @@ func (p *Pool) setUp(ctx context.Context, dialect stmttimeout.Dialect, session *
 	if !errors.Is(err, stmttimeout.ErrPooled) {
 		return applied, err
 	}
-	if err := p.server.lookAtPooler(ctx, session); err != nil {
+	if err := p.server.lookAtPooler(ctx, session, p.registry.logger); err != nil {
 		return stmttimeout.Applied{}, err
 	}
 	want.BackendPID = 0
@@ -39,7 +40,7 @@ const maxPoolerLook = time.Second
 
 // lookAtPooler finds out, once, whether the pooler before the server lends its sessions by the transaction. It takes one
 // connection more for a moment.
-func (s *server) lookAtPooler(ctx context.Context, session *driver.Session) error {
+func (s *server) lookAtPooler(ctx context.Context, session *driver.Session, log *slog.Logger) error {
 	s.poolerMu.Lock()
 	defer s.poolerMu.Unlock()
 	if s.ownSession.Load() {
@@ -52,6 +53,7 @@ func (s *server) lookAtPooler(ctx context.Context, session *driver.Session) erro
 	case shares:
 		return errSharesSessions
 	}
+	log.Info("a pooler stands before the server; each connection is taken to have a session of its own: no other was seen")
 	s.ownSession.Store(true)
 	return nil
 }

@@ -59,8 +59,10 @@ func (pgbouncer) initialise(dir string) []string { return []string{"mkdir", dir 
 // secret is the one login that PgBouncer needs to look the others up.
 func (e pgbouncer) secret(string) string {
 	password, _ := e.target.User.Password()
-	return fmt.Sprintf("%q %q\n", e.target.User.Username(), password)
+	return quoted(e.target.User.Username()) + " " + quoted(password) + "\n"
 }
+
+func quoted(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
 
 // command has a shell write the configuration, which knows no other form than a
 // file, and become the server.
