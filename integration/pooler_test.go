@@ -176,13 +176,13 @@ func exportSnapshot(t *testing.T, db *sql.DB) (name string, release func()) {
 // One role per pool: what each session of the role begins with holds for every statement.
 func TestRolesOwnLimitIsTheServersForEveryStatement(t *testing.T) {
 	on(t, postgresTargets, func(t *testing.T, tg target) {
-		const limit = 150 * ms
+		const limit = time.Second // far from the guard's, which lib/pq does not follow at once
 		role := "reporter_" + tg.name
-		dsn := withRole(t, tg, role, "statement_timeout = '150ms'")
+		dsn := withRole(t, tg, role, "statement_timeout = '1s'")
 		tg.dsn = func(testing.TB) string { return dsn }
 		behind := pooled(t, tg, "default_pool_size=1")
 		for asked, want := range map[time.Duration]string{
-			time.Second: "role", limit: "role", partition.NoTimeout: "role", 100 * ms: "transaction",
+			2 * limit: "role", limit: "role", partition.NoTimeout: "role", 100 * ms: "transaction",
 		} {
 			r := setup(t, behind, pooling, pool(workload.OLTP, partition.PoolConfig{StatementTimeout: asked}))
 			err := paths["QueryRow"](oltp, r.db, tg.slow)

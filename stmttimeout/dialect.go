@@ -24,11 +24,11 @@ type Settings struct {
 	// Workload is appended to the session's application_name after a slash, so that pg_stat_activity shows the pools
 	// (PostgreSQL alone). Empty: application_name is left alone.
 	Workload string
+	// ApplicationName stands before the slash where the connection has no application_name of its own. Empty: "sqlbulkhead".
+	ApplicationName string
 	// BackendPID is the process id that the server gave the connection together with its cancellation key, 0 where the
 	// driver does not tell. PostgreSQL alone: if another process answers, Setup changes nothing and returns [ErrPooled].
 	BackendPID int64
-	// ApplicationName stands before the slash where the connection has no application_name of its own. Empty: "sqlbulkhead".
-	ApplicationName string
 }
 
 // Session is one physical connection during its set-up.
