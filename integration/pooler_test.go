@@ -260,7 +260,7 @@ func TestSessionSettingsAreRefusedBehindAPoolerOfTransactions(t *testing.T) {
 func TestBusyPoolerOfTransactionsIsRecognised(t *testing.T) {
 	on(t, postgresTargets, func(t *testing.T, tg target) {
 		behind := pooled(t, tg, "default_pool_size=3")
-		stop := busy(t, open(t, tg.driver, behind.dsn(t)), 8)
+		stop := busy(t, open(t, tg.driver, behind.dsn(t)), 8, "0.001")
 		defer stop()
 		for range 10 {
 			if err := setup(t, behind).db.PingContext(oltp); !errors.Is(err, stmttimeout.ErrPooled) {
@@ -270,14 +270,27 @@ func TestBusyPoolerOfTransactionsIsRecognised(t *testing.T) {
 	})
 }
 
-// busy keeps n clients of db querying.
-func busy(t *testing.T, db *sql.DB, n int) (stop func()) {
+// The one session is lent to somebody else for longer than a second each time.
+func TestSaturatedPoolerOfTransactionsIsRecognised(t *testing.T) {
+	on(t, postgresTargets, func(t *testing.T, tg target) {
+		behind := pooled(t, tg, "default_pool_size=1")
+		stop := busy(t, open(t, tg.driver, behind.dsn(t)), 1, "1.2")
+		defer stop()
+		r := setup(t, behind, pool(workload.OLTP, partition.PoolConfig{AcquireTimeout: time.Minute, DialTimeout: time.Minute}))
+		if err := r.db.PingContext(oltp); !errors.Is(err, stmttimeout.ErrPooled) {
+			t.Errorf("%v, want a refusal", err)
+		}
+	})
+}
+
+// busy keeps n clients of db querying, for so long each time.
+func busy(t *testing.T, db *sql.DB, n int, seconds string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				db.ExecContext(ctx, "SELECT pg_sleep(0.001)")
+				db.ExecContext(ctx, "SELECT pg_sleep("+seconds+")")
 			}
 		})
 	}

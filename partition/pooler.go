@@ -34,8 +34,8 @@ func (p *Pool) setUp(ctx context.Context, dialect stmttimeout.Dialect, session *
 	return dialect.Setup(ctx, session, want)
 }
 
-// maxPoolerLook bounds the wait for a second session of a pooler. One that keeps a session for each connection may have
-// no other left.
+// maxPoolerLook is how long a second session of a pooler is waited for. One that keeps a session for each connection may
+// have no other left.
 const maxPoolerLook = time.Second
 
 // lookAtPooler finds out, once, whether the pooler before the server lends its sessions by the transaction. It takes one
@@ -59,22 +59,29 @@ func (s *server) lookAtPooler(ctx context.Context, session *driver.Session, log 
 }
 
 func (s *server) sharesSessions(ctx context.Context, session *driver.Session) (bool, error) {
-	conn := s.another(ctx)
-	if conn == nil {
-		return false, ctx.Err() // nothing was seen
+	ctxOther, cancel := context.WithCancel(ctx)
+	defer cancel()
+	others := s.another(ctxOther)
+	other := await(others, maxPoolerLook)
+	if other == nil {
+		// A pooler of transactions that has none to lend lets the two wait in turn. One of sessions answers the first.
+		if err := session.Ping(ctx); err != nil {
+			return false, err
+		}
+		if other = await(others, maxPoolerLook/10); other == nil {
+			return false, nil
+		}
 	}
-	defer conn.Close()
-	return stmttimeout.SharesSessions(ctx, session, driver.NewSession(conn))
+	defer other.Close()
+	return stmttimeout.SharesSessions(ctx, session, driver.NewSession(other))
 }
 
-// another makes one more connection, to which the server has answered, or nil. A driver that does not let go in time
-// (lib/pq, of a pooler that has it wait) is left behind.
-func (s *server) another(ctx context.Context) sqldriver.Conn {
-	ctx, cancel := context.WithTimeout(ctx, maxPoolerLook)
-	defer cancel()
-	answered, over := make(chan sqldriver.Conn), make(chan struct{})
+// another makes one more connection, and passes it on when the server has answered to it. A driver that does not let go
+// when ctx ends (lib/pq, of a pooler that has it wait) is left behind.
+func (s *server) another(ctx context.Context) <-chan sqldriver.Conn {
+	answered := make(chan sqldriver.Conn)
 	go func() {
-		defer close(over)
+		defer close(answered)
 		defer func() { recover() }() // a driver that panics here would end the program
 		conn, err := s.connector.Connect(ctx)
 		if err != nil {
@@ -89,11 +96,15 @@ func (s *server) another(ctx context.Context) sqldriver.Conn {
 		}
 		conn.Close()
 	}()
+	return answered
+}
+
+// await returns nil where nothing comes within d, or nothing will.
+func await(conns <-chan sqldriver.Conn, d time.Duration) sqldriver.Conn {
 	select {
-	case conn := <-answered:
+	case conn := <-conns:
 		return conn
-	case <-over:
-	case <-ctx.Done():
+	case <-time.After(d):
+		return nil
 	}
-	return nil
 }
