@@ -125,6 +125,9 @@ func (c *Conn) begin(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.T
 	}
 	defer c.abandon(&k.done)
 	t, err := p.begin(dctx, opts)
+	if err == nil {
+		err = p.begun(dctx, t)
+	}
 	if err != nil {
 		return nil, k.end(err)
 	}

@@ -30,11 +30,12 @@ type Physical struct {
 
 	stmts   stmtCache
 	texts   textCache
-	touched bool  // a borrower may have changed the session's settings
-	unfit   bool  // must not be lent again, for another reason than that the guard fired
-	doom    error // the guard fired: what later calls of the same borrower get
-	unended bool  // a call ended before its statement had, as far as is known
-	rows    int   // open ones
+	inTx    Traits // what every statement of the transaction that runs has besides its own
+	touched bool   // a borrower may have changed the session's settings
+	unfit   bool   // must not be lent again, for another reason than that the guard fired
+	doom    error  // the guard fired: what later calls of the same borrower get
+	unended bool   // a call ended before its statement had, as far as is known
+	rows    int    // open ones
 
 	revoked atomic.Pointer[error] // taken back from its borrower: what that one gets
 	broken  atomic.Bool           // closed under a call that did not end

@@ -51,6 +51,10 @@ type Lender interface {
 	// more on the server.
 	Failed(ctx context.Context, f Failure) (err error, ended bool)
 
+	// Begun sets a transaction up that has just begun, and says whether the server now ends its statements at the limit
+	// although it does so nowhere else. An error rolls the transaction back and discards the connection.
+	Begun(ctx context.Context) (enforced bool, err error)
+
 	// Restore sets the session up again after a borrower may have changed it. An error discards the connection.
 	Restore(ctx context.Context) error
 

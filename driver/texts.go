@@ -27,5 +27,5 @@ func (p *Physical) note(t Traits) Traits {
 	if t&TouchesSettings != 0 {
 		p.touched = true
 	}
-	return t
+	return t | p.inTx
 }

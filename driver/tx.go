@@ -21,6 +21,20 @@ func newTx(k *call, t sqldriver.Tx) *tx {
 	return &tx{k: *k, tx: t}
 }
 
+// begun has the pool set up a transaction that has just begun.
+func (p *Physical) begun(ctx context.Context, t sqldriver.Tx) error {
+	enforced, err := p.lender.Begun(ctx)
+	if err != nil {
+		p.unfit = true
+		t.Rollback()
+		return err
+	}
+	if enforced {
+		p.inTx = ServerEnforced
+	}
+	return nil
+}
+
 func (t *tx) Commit() error {
 	if err := t.restart("COMMIT"); err != nil {
 		t.k.release()
@@ -64,5 +78,6 @@ func (t *tx) restart(text string) error {
 	k.done = false
 	k.spent, k.began, k.latest = 0, Now(), forever
 	k.limit = k.p.lender.Limit(context.Background(), k.p.traits(text))
+	k.p.inTx = 0
 	return k.resume()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
@@ -130,7 +131,21 @@ type Config struct {
 	// Budget is how many connections the pools of the shared server may have
 	// together; see [WithBudget]. 0: no budget.
 	Budget int `json:"budget,omitempty"`
+	// Pooler is "transaction" where PostgreSQL is reached through a pooler that lends its sessions by the transaction: the
+	// same as [WithDialect] with [stmttimeout.TransactionPooling]. Empty: unchanged, at first a server of one's own or a
+	// pooler that keeps a session for each connection.
+	Pooler string `json:"pooler,omitempty"`
 }
+
+// checkPooler refuses what is no value of Config.Pooler.
+func checkPooler(value, label string) error {
+	if value != "" && value != poolerTransaction {
+		return fmt.Errorf("%s must be %q, got %s", label, poolerTransaction, shown(strconv.Quote(value)))
+	}
+	return nil
+}
+
+const poolerTransaction = "transaction"
 
 // String returns c as JSON, the DSN's password redacted.
 func (c PoolConfig) String() string {

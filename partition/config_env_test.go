@@ -11,7 +11,7 @@ import (
 
 func TestConfigFromEnvReadsEveryField(t *testing.T) {
 	for variable, value := range map[string]string{
-		"SBT_DEFAULT": "reporting", "SBT_REQUIRE_TAG": "true", "SBT_BUDGET": " 40\n",
+		"SBT_DEFAULT": "reporting", "SBT_REQUIRE_TAG": "true", "SBT_BUDGET": " 40\n", "SBT_POOLER": "transaction",
 		"SBT_OLTP_MAX_OPEN_CONNS": "12", "SBT_OLTP_MAX_IDLE_CONNS": "-1", "SBT_OLTP_MAX_WAITING": "-1",
 		"SBT_OLTP_ACQUIRE_TIMEOUT": "none", "SBT_OLTP_STATEMENT_TIMEOUT": "1m30s", "SBT_OLTP_DIAL_TIMEOUT": "2s",
 		"SBT_OLTP_CONN_MAX_LIFETIME": "none", "SBT_OLTP_CONN_MAX_IDLE_TIME": "90s", "SBT_OLTP_IDLE_IN_TRANSACTION_TIMEOUT": "10s",
@@ -21,7 +21,7 @@ func TestConfigFromEnvReadsEveryField(t *testing.T) {
 	} {
 		t.Setenv(variable, value)
 	}
-	want := Config{Default: workload.Reporting, RequireTag: true, Budget: 40, Pools: map[workload.Name]PoolConfig{
+	want := Config{Default: workload.Reporting, RequireTag: true, Budget: 40, Pooler: "transaction", Pools: map[workload.Name]PoolConfig{
 		workload.OLTP: {MaxOpenConns: 12, MaxIdleConns: -1, MaxWaiting: NoQueue, AcquireTimeout: NoWait, StatementTimeout: 90 * time.Second,
 			DialTimeout: 2 * time.Second, ConnMaxLifetime: NoTimeout, ConnMaxIdleTime: 90 * time.Second,
 			IdleInTransactionTimeout: 10 * time.Second, LockTimeout: 250 * time.Millisecond, ReadOnly: true, DSN: "host=a"},
@@ -70,6 +70,8 @@ func TestBadVariableIsRefusedByName(t *testing.T) {
 		"DB_BUDGET=many":                                   `DB_BUDGET must be a whole number, got "many"`,
 		"DB_DEFAULT=u:Wallflower@h/d":                      `DB_DEFAULT: a workload's name is expected, got what looks like a DSN`,
 		"DB_OLTP_DSN_ENV=u:Wallflower@h/d":                 `DB_OLTP_DSN_ENV: environment variable "u:xxxxx@h/d" is not set`,
+		"DB_POOLER=session":                                `DB_POOLER must be "transaction", got "session"`,
+		"DB_POOLER=u:Wallflower@h/d":                       `DB_POOLER must be "transaction", got `,
 		"DB_DEFAULT=OLTP":                                  `DB_DEFAULT: workload: name must be`,
 		"DB__MAX_OPEN_CONNS_DSN=x":                         `DB__MAX_OPEN_CONNS_DSN: workload: name must be`,
 		"DB_OLTP_LOCK_TIMEOUT=postgres://u:Wallflower@h/d": `DB_OLTP_LOCK_TIMEOUT must be a duration`,

@@ -98,8 +98,13 @@ func (c *Config) decode(data []byte) error {
 			return decodeValue(raw, field{}, key, &c.RequireTag)
 		case "budget":
 			return decodeBudget(raw, &c.Budget)
+		case "pooler":
+			if err := decodeValue(raw, field{}, key, &c.Pooler); err != nil {
+				return err
+			}
+			return checkPooler(c.Pooler, key)
 		}
-		return fmt.Errorf("config: unknown name %.60q, known are pools, default, require_tag and budget", key)
+		return fmt.Errorf("config: unknown name %.60q, known are pools, default, require_tag, budget and pooler", key)
 	})
 }
 

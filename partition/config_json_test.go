@@ -16,7 +16,7 @@ import (
 func TestLoadConfigReadsEveryField(t *testing.T) {
 	t.Setenv("SQLBULKHEAD_TEST_REPLICA", "postgres://gina:pw@replica/base")
 	got, err := LoadConfig(strings.NewReader(`{
-		"default": "reporting", "require_tag": true, "budget": 40,
+		"default": "reporting", "require_tag": true, "budget": 40, "pooler": "transaction",
 		"pools": {
 			"oltp": {
 				"max_open_conns": 12, "max_idle_conns": -1, "max_waiting": -1, "acquire_timeout": "none", "statement_timeout": "1m30s",
@@ -30,7 +30,7 @@ func TestLoadConfigReadsEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{Default: workload.Reporting, RequireTag: true, Budget: 40, Pools: map[workload.Name]PoolConfig{
+	want := Config{Default: workload.Reporting, RequireTag: true, Budget: 40, Pooler: "transaction", Pools: map[workload.Name]PoolConfig{
 		workload.OLTP: {MaxOpenConns: 12, MaxIdleConns: -1, MaxWaiting: NoQueue, AcquireTimeout: NoWait, StatementTimeout: 90 * time.Second,
 			DialTimeout: 2 * time.Second, ConnMaxLifetime: NoTimeout, ConnMaxIdleTime: 90 * time.Second,
 			IdleInTransactionTimeout: 10 * time.Second, LockTimeout: 250 * time.Millisecond, ReadOnly: true, DSN: "host=a"},
@@ -60,7 +60,8 @@ func TestLoadConfigRefusesWithPoolFieldAndValue(t *testing.T) {
 		"{\n\"budget\": 3,\n}":                `config: line 3: `,
 		`{"budget": 3`:                        `config: line 1: `,
 		`{} {}`:                               `config: line 1: `,
-		`{"budgets": 3}`:                      `unknown name "budgets", known are pools, default, require_tag and budget`,
+		`{"budgets": 3}`:                      `unknown name "budgets", known are pools, default, require_tag, budget and pooler`,
+		`{"pooler": "session"}`:               `pooler must be "transaction", got "session"`,
 		`{"Budget": 3}`:                       `unknown name "Budget"`,
 		`{"budget": 3.5}`:                     `budget must be a whole number, got 3.5`,
 		`{"budget": -3}`:                      `budget must be positive, got -3`,

@@ -150,14 +150,14 @@ func (p *Pool) connect(ctx context.Context) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	applied, err := dialect.Setup(ctx, session, p.settings())
+	applied, err := p.setUp(ctx, dialect, session)
 	if err != nil {
 		return nil, err
 	}
 	p.warn(applied.Warnings)
+	p.noteEnforcement(applied)
 	ready = true
 	p.open.Add(1)
-	p.enforcement.Store(&applied.Enforcement)
 	return newMember(p, conn, dialect, applied), nil
 }
 
@@ -170,6 +170,13 @@ func (p *Pool) settings() stmttimeout.Settings {
 		ReadOnly:                 p.config.ReadOnly,
 		Workload:                 string(p.name),
 		ApplicationName:          p.registry.name,
+	}
+}
+
+// noteEnforcement keeps what enforces the statement timeout for the statistics, and logs it where it is news.
+func (p *Pool) noteEnforcement(a stmttimeout.Applied) {
+	if last := p.enforcement.Swap(&a.Enforcement); last == nil || *last != a.Enforcement {
+		p.registry.logger.Info("statement timeout", "pool", p.name, "enforcement", a.Enforcement, "server_limit", a.StatementTimeout)
 	}
 }
 

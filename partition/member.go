@@ -73,7 +73,7 @@ func (m *member) Inspect(query string) (t driver.Traits) {
 	if traits.Has(stmttimeout.TouchesSettings) && len(m.applied.Restore) > 0 {
 		t |= driver.TouchesSettings
 	}
-	if traits.Has(stmttimeout.ServerEnforced) {
+	if traits.Has(stmttimeout.ServerEnforced) && m.applied.Enforcement != stmttimeout.EnforcedByTransaction {
 		t |= driver.ServerEnforced
 	}
 	return t
@@ -133,10 +133,21 @@ func (m *member) serverTimedOut(ctx context.Context, f driver.Failure) bool {
 	return false
 }
 
+// Begun implements driver.Lender.
+func (m *member) Begun(ctx context.Context) (enforced bool, err error) {
+	if len(m.applied.Transaction) == 0 {
+		return false, nil
+	}
+	return m.applied.Enforcement == stmttimeout.EnforcedByTransaction, m.run(ctx, m.applied.Transaction)
+}
+
 // Restore implements driver.Lender.
-func (m *member) Restore(ctx context.Context) error {
+func (m *member) Restore(ctx context.Context) error { return m.run(ctx, m.applied.Restore) }
+
+// run runs statements of ours, within a call of the borrower or before it.
+func (m *member) run(ctx context.Context, texts []string) error {
 	session := driver.NewSession(m.phys.Raw())
-	for _, text := range m.applied.Restore {
+	for _, text := range texts {
 		if err := session.Exec(ctx, text); err != nil {
 			return err
 		}

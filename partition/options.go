@@ -85,6 +85,12 @@ func WithConfig(c Config) Option {
 		if c.Budget != 0 {
 			o.budget = c.Budget
 		}
+		if err := checkPooler(c.Pooler, "Pooler"); err != nil && o.err == nil {
+			o.err = fmt.Errorf("partition: %w", err)
+		}
+		if c.Pooler != "" {
+			o.dialect = stmttimeout.Postgres(stmttimeout.TransactionPooling())
+		}
 	}
 }
 
@@ -107,7 +113,9 @@ func WithFallback(name workload.Name) Option { return func(o *options) { o.fallb
 // in application_name where the connection has none of its own.
 func WithName(s string) Option { return func(o *options) { o.name = s } }
 
-// WithDialect says what kind of server all pools are on, instead of finding out. Nil: find out.
+// WithDialect says what kind of server all pools are on, instead of finding out. Nil: find out. It also says that a pooler
+// of transactions stands before it: see [stmttimeout.TransactionPooling], without which a dial through one fails with
+// [stmttimeout.ErrPooled].
 func WithDialect(d stmttimeout.Dialect) Option { return func(o *options) { o.dialect = d } }
 
 // WithLogger sets the log for what nobody can be given as an error. Unset or nil: [slog.Default]. Neither a password

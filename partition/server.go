@@ -24,6 +24,9 @@ type server struct {
 
 	dialect atomic.Pointer[stmttimeout.Dialect] // nil until the first connection has told
 
+	poolerMu   sync.Mutex  // held while a pooler before the server is looked at
+	ownSession atomic.Bool // a pooler is there, and keeps a session for each connection
+
 	healthOnce sync.Once
 	healthDB   *sql.DB
 

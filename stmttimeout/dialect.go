@@ -26,6 +26,9 @@ type Settings struct {
 	Workload string
 	// ApplicationName stands before the slash where the connection has no application_name of its own. Empty: "sqlbulkhead".
 	ApplicationName string
+	// BackendPID is the process id that the server gave the connection together with its cancellation key, 0 where the
+	// driver does not tell. PostgreSQL alone: if another process answers, Setup changes nothing and returns [ErrPooled].
+	BackendPID int64
 }
 
 // Session is one physical connection during its set-up.
@@ -43,6 +46,12 @@ type Enforcement string
 const (
 	// EnforcedBySession: the server limits every statement; the client guard stands behind it.
 	EnforcedBySession Enforcement = "session"
+	// EnforcedByRole: the server limits every statement, since each session of the role begins so; the client guard stands
+	// behind it ([TransactionPooling]).
+	EnforcedByRole Enforcement = "role"
+	// EnforcedByTransaction: the server limits the statements of transactions, the client guard everything else
+	// ([TransactionPooling]).
+	EnforcedByTransaction Enforcement = "transaction"
 	// EnforcedForSelects: the server limits read-only SELECT, the client guard everything else (MySQL).
 	EnforcedForSelects Enforcement = "session-select"
 	// EnforcedByClient: the server limits nothing, and the client guard alone holds the limit, if there is one.
@@ -63,6 +72,9 @@ type Applied struct {
 	Restore []string
 	// Session identifies the session for [Ender.End]. Empty: its statements cannot be ended from another session.
 	Session string
+	// Transaction are the statements that set a transaction up, to be run at its beginning before the user's own. Under
+	// EnforcedByTransaction they put the limit into force, and the trait ServerEnforced holds for what follows them alone.
+	Transaction []string
 	// Warnings name what was asked for and is not in force, for the log, once. They are the same for every session of a
 	// server.
 	Warnings []string

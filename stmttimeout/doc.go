@@ -25,6 +25,8 @@
 // In all three settings zero means "no limit", so a limit is rounded up and never sent as zero. Where the session already
 // has a limit, from the DSN, the role or the server's configuration, the tighter of the two holds.
 //
+// Behind a pooler that lends its sessions by the transaction the session is somebody else's: see [TransactionPooling].
+//
 // PostgreSQL's manual ("Client Connection Defaults", statement_timeout) measures from the arrival of a command at the
 // server, and each statement of a simple-query text on its own since version 13. MariaDB's manual ("Aborting Statements
 // that Exceed a Certain Time to Execute") says that the server looks at the clock at intervals, so that a statement may

@@ -12,6 +12,7 @@ import (
 // postgres is the dialect of PostgreSQL and of the servers that speak its protocol.
 type postgres struct {
 	warnOnMismatch bool
+	pooled         bool
 }
 
 var _ Dialect = postgres{}
@@ -33,8 +34,8 @@ func WarnOnMismatch() PostgresOption {
 // Times are whole milliseconds, rounded up; one beyond 2147483647 ms (24 days 20 hours), which is the largest that the
 // server takes, is sent as that.
 //
-// Not for a proxy that pools by transaction (PgBouncer's pool_mode=transaction): a session's settings would reach other
-// clients there.
+// Behind a proxy that pools by transaction (PgBouncer's pool_mode=transaction) a session's settings would reach other
+// clients: see [TransactionPooling].
 func Postgres(opts ...PostgresOption) Dialect {
 	var p postgres
 	for _, opt := range opts {
@@ -46,15 +47,24 @@ func Postgres(opts ...PostgresOption) Dialect {
 func (postgres) Name() string { return "postgres" }
 
 // Setup sends one query, which compares, sets and reads back, so that the tighter of two limits costs no second round
-// trip. A driver that prepares every query (pgx, by default) makes two of it.
+// trip.
 func (p postgres) Setup(ctx context.Context, s Session, want Settings) (Applied, error) {
+	if p.pooled {
+		return p.setupPooled(ctx, s, want)
+	}
 	plan := planPostgres(want)
-	row, err := s.QueryRow(ctx, plan.query(postgresSession))
+	ask := func(session string) ([]sqldriver.Value, error) {
+		return s.QueryRow(ctx, plan.query(session, want.BackendPID))
+	}
+	row, err := ask(postgresSession)
 	if lacking(err) {
-		row, err = s.QueryRow(ctx, plan.query("NULL")) // not a server that tells its sessions' identity
+		row, err = ask("NULL") // not a server that tells its sessions' identity
 	}
 	if err != nil {
 		return p.refused(err)
+	}
+	if row == nil && want.BackendPID > 0 {
+		return Applied{}, ErrPooled
 	}
 	if len(row) != len(plan)+1 {
 		return Applied{}, fmt.Errorf("stmttimeout: postgres: the server answered the set-up with %d values, not %d", len(row), len(plan)+1)

@@ -99,14 +99,18 @@ func printableASCII(s string) string {
 }
 
 // query sets and reads back in one row, and ends it with the session's identity. A setting's own value is read below,
-// before it is set above.
-func (plan postgresPlan) query(session string) string {
+// before it is set above. Where another backend than pid answers there is no row, and nothing is set; 0 is any.
+func (plan postgresPlan) query(session string, pid int64) string {
 	columns, own := make([]string, len(plan)), make([]string, len(plan))
 	for i, s := range plan {
 		columns[i] = s.column()
 		own[i] = s.own + " AS " + s.name
 	}
-	return "SELECT " + strings.Join(append(columns, session), ", ") + " FROM (SELECT " + strings.Join(own, ", ") + ") AS own"
+	query := "SELECT " + strings.Join(append(columns, session), ", ") + " FROM (SELECT " + strings.Join(own, ", ") + ") AS own"
+	if pid > 0 {
+		query += " WHERE pg_backend_pid() = " + strconv.FormatInt(pid, 10)
+	}
+	return query
 }
 
 func (s postgresSetting) column() string {

@@ -40,6 +40,9 @@ func answering(row ...sqldriver.Value) *scriptedSession {
 	return &scriptedSession{row: row}
 }
 
+// pooledAnswering is a pooler's session, which has no identity.
+func pooledAnswering(row ...sqldriver.Value) *scriptedSession { return &scriptedSession{row: row} }
+
 // pgError has the shape of pgx's error: a field Message, and a text made of more than it.
 type pgError struct {
 	Severity, Code, Message string

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// requireVariable, set to 1, makes a missing PostgreSQL or MariaDB a failure
+// requireVariable, set to 1, makes a missing PostgreSQL, MariaDB or PgBouncer a failure
 // instead of a skip.
 const requireVariable = "SQLBULKHEAD_REQUIRE_SERVERS"
 
 // family is one kind of server, and what this process knows of it.
 type family struct {
 	name     string // as people write it
-	variable string // holds the DSN of a server that is already there
+	variable string // holds the DSN of a server that is already there; "" if none may be given
 	binaries string // variable that names the directory of its binaries, "" if there is none
 	debian   string // the package that brings one, "" if there is none
 	optional bool   // never required
@@ -52,7 +52,12 @@ var (
 		optional: true,
 		find:     func() (engine, bool) { return nil, false },
 	}
-	families = []*family{postgresFamily, mariadbFamily, mysqlFamily}
+	pgbouncerFamily = &family{
+		name:   "PgBouncer",
+		debian: "pgbouncer",
+		find:   findPgBouncer,
+	}
+	families = []*family{postgresFamily, mariadbFamily, mysqlFamily, pgbouncerFamily}
 )
 
 // Postgres returns the DSN of a PostgreSQL server as a URL, which pgx and
@@ -102,7 +107,7 @@ func (f *family) dsn(tb testing.TB) string {
 		return dsn
 	}
 	if f.shared == nil && f.err == nil {
-		f.shared, f.err = f.launch(tb)
+		f.shared, f.err = f.launch(f.installed(tb))
 	}
 	if f.err != nil {
 		tb.Fatalf("testserver: %v", f.err)
@@ -112,7 +117,12 @@ func (f *family) dsn(tb testing.TB) string {
 
 func (f *family) start(tb testing.TB) *Server {
 	tb.Helper()
-	s, err := f.launch(tb)
+	return f.startEngine(tb, f.installed(tb))
+}
+
+func (f *family) startEngine(tb testing.TB, e engine) *Server {
+	tb.Helper()
+	s, err := f.launch(e)
 	if err != nil {
 		tb.Fatalf("testserver: %v", err)
 	}
@@ -121,13 +131,18 @@ func (f *family) start(tb testing.TB) *Server {
 	return s
 }
 
-// launch starts a new server. Without binaries it ends the test.
-func (f *family) launch(tb testing.TB) (*Server, error) {
+// installed finds the binaries. Without them it ends the test.
+func (f *family) installed(tb testing.TB) engine {
 	tb.Helper()
 	e, ok := f.find()
 	if !ok {
 		f.missing(tb)
 	}
+	return e
+}
+
+// launch starts a new server.
+func (f *family) launch(e engine) (*Server, error) {
 	s, err := newServer(e)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
@@ -142,11 +157,14 @@ func (f *family) missing(tb testing.TB) {
 		line := fmt.Sprintf("testserver: no %s in the directory that %s names", f.name, f.binaries)
 		tb.Fatal(line)
 	}
-	advice := "set " + f.variable
+	var advice []string
 	if f.debian != "" {
-		advice = "install the Debian package " + f.debian + " or " + advice
+		advice = append(advice, "install the Debian package "+f.debian)
 	}
-	line := fmt.Sprintf("testserver: no %s here: %s", f.name, advice)
+	if f.variable != "" {
+		advice = append(advice, "set "+f.variable)
+	}
+	line := fmt.Sprintf("testserver: no %s here: %s", f.name, strings.Join(advice, " or "))
 	if !f.optional && os.Getenv(requireVariable) == "1" {
 		tb.Fatal(line)
 	}
@@ -178,7 +196,7 @@ func Stop() {
 }
 
 // Summary says in one line which servers this process used, such as
-// "servers: PostgreSQL 15.18 (private), MariaDB none, MySQL none".
+// "servers: PostgreSQL 15.18 (private), MariaDB none, MySQL none, PgBouncer none".
 func Summary() string {
 	var parts []string
 	for _, f := range families {

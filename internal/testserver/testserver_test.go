@@ -82,7 +82,7 @@ func TestEnvironmentComesFirst(t *testing.T) {
 
 func TestSummaryNamesEveryServer(t *testing.T) {
 	t.Parallel()
-	want := regexp.MustCompile(`^servers: PostgreSQL [^,]+, MariaDB [^,]+, MySQL none$`)
+	want := regexp.MustCompile(`^servers: PostgreSQL [^,]+, MariaDB [^,]+, MySQL none, PgBouncer [^,]+$`)
 	if got := Summary(); !want.MatchString(got) {
 		t.Errorf("got %q, want %s", got, want)
 	}

@@ -1,0 +1,65 @@
+package driver
+
+import (
+	sqldriver "database/sql/driver"
+	"reflect"
+)
+
+// What follows reaches into the connections of pgx and lib/pq without importing them. For every other connection it finds
+// nothing.
+
+// BackendPID returns the process id that a PostgreSQL server gave the connection together with its cancellation key, 0
+// where the driver does not tell.
+func (s *Session) BackendPID() int64 {
+	conn := unwrap(s.raw.conn)
+	if pg := pgConn(conn); pg.IsValid() {
+		return pidOf(callMethod(pg.MethodByName("PID")))
+	}
+	v := reflect.Indirect(reflect.ValueOf(conn))
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != "github.com/lib/pq" {
+		return 0
+	}
+	return pidOf(v.FieldByName("pid"))
+}
+
+// unwrap looks into a connection of otelsql.
+func unwrap(conn sqldriver.Conn) sqldriver.Conn {
+	if wrapped, ok := conn.(interface{ Raw() sqldriver.Conn }); ok {
+		return wrapped.Raw()
+	}
+	return conn
+}
+
+// pidOf reads the 32 bits of a process id, which lib/pq takes for signed: a pooler invents them.
+func pidOf(v reflect.Value) int64 {
+	switch {
+	case v.IsValid() && v.CanInt():
+		return int64(uint32(v.Int()))
+	case v.IsValid() && v.CanUint():
+		return int64(uint32(v.Uint()))
+	}
+	return 0
+}
+
+// unprepared is what stands before the arguments of a query that pgx is not to prepare: its QueryExecModeExec. By default
+// it keeps each text prepared, for one round trip more, and a pooler may hand the second one to a server that has never
+// heard of it.
+func unprepared(conn sqldriver.Conn) []sqldriver.NamedValue {
+	pgx := callMethod(reflect.ValueOf(unwrap(conn)).MethodByName("Conn"))
+	if !pgx.IsValid() {
+		return nil
+	}
+	config := reflect.Indirect(callMethod(pgx.MethodByName("Config"))) // a copy
+	if config.Kind() != reflect.Struct {
+		return nil
+	}
+	mode := config.FieldByName("DefaultQueryExecMode")
+	if !mode.IsValid() || !mode.CanInt() || !mode.CanSet() {
+		return nil
+	}
+	mode.SetInt(4)
+	if name, ok := mode.Interface().(interface{ String() string }); !ok || name.String() != "exec" {
+		return nil
+	}
+	return []sqldriver.NamedValue{{Ordinal: 1, Value: mode.Interface()}}
+}
