@@ -22,6 +22,7 @@ type journal struct {
 	testing.TB
 	lines  []string // what it got, in words that do not depend on the handle
 	places []string // what the expression here gave, wherever the library let it be asked
+	lost   uint64   // how many statements the library sends without the caller's context: these are untagged
 }
 
 // got notes a result that must be the same on every handle.
@@ -43,21 +44,27 @@ func (j *journal) must(err error) {
 var tags = []workload.Name{workload.OLTP, workload.Reporting, workload.Batch}
 
 // exercise has a library, opened once per handle, do its work under one tag after the other, and over again, when what it
-// has prepared is there. On the partitioned handle it must get what it gets on the plain one, and each statement must run
-// in the pool of the tag.
+// has prepared is there. On the partitioned handle it must get what it gets on the plain one, and nothing may run outside
+// the pool of the tag.
 func exercise(t *testing.T, s server, open func(tb testing.TB, db *sql.DB) job) {
 	t.Helper()
-	want, _ := work(t, open(t, plain(t, s)), workload.OLTP)
+	want := work(t, open(t, plain(t, s)), workload.OLTP)
 	h := setup(t, s)
 	home := s.homesOf(t, h)
 	do := open(t, h.db)
 	for _, tag := range slices.Concat(tags, tags) {
-		got, places := work(t, do, tag)
-		compare(t, tag, got, want)
-		if len(places) < 3 {
-			t.Errorf("%s: asked only %d times where it runs", tag, len(places))
+		before := h.acquired()
+		j := work(t, do, tag)
+		compare(t, tag, j.lines, want.lines)
+		for name, n := range h.acquired() {
+			if strayed := n - before[name]; name != tag && strayed != 0 && (name != workload.OLTP || strayed != j.lost) {
+				t.Errorf("%s: %d statements or transactions went to %s", tag, strayed, name)
+			}
 		}
-		for i, here := range places {
+		if len(j.places) < 3 {
+			t.Errorf("%s: asked only %d times where it runs", tag, len(j.places))
+		}
+		for i, here := range j.places {
 			if home(here) != string(tag) {
 				t.Errorf("%s: statement %d of those that say where they run ran in %q (%s)", tag, i, home(here), here)
 			}
@@ -65,11 +72,20 @@ func exercise(t *testing.T, s server, open func(tb testing.TB, db *sql.DB) job) 
 	}
 }
 
-func work(tb testing.TB, do job, tag workload.Name) (lines, places []string) {
+// acquired is how often each pool has lent a connection.
+func (h *handle) acquired() map[workload.Name]uint64 {
+	all := map[workload.Name]uint64{}
+	for _, p := range h.reg.Pools() {
+		all[p.Name()] = p.Stats().Acquired
+	}
+	return all
+}
+
+func work(tb testing.TB, do job, tag workload.Name) *journal {
 	tb.Helper()
 	j := &journal{TB: tb}
 	do(in(tag), j)
-	return j.lines, j.places
+	return j
 }
 
 func compare(t *testing.T, tag workload.Name, got, want []string) {

@@ -55,7 +55,7 @@ func gooseJob(ctx context.Context, p *goose.Provider, db *sql.DB, j *journal) {
 	for _, r := range results {
 		j.got("up", r.Source.Path, r.Direction, r.Error)
 	}
-	for _, proof := range proofs(j, db) {
+	for _, proof := range proofs(j, ctx, db) {
 		j.got("proof", proof.step, proof.locks)
 		j.ran(proof.here)
 	}
@@ -85,7 +85,7 @@ func TestGooseLocksOutAnotherGoose(t *testing.T) {
 		if applied[0]+applied[1] != 3 || applied[0]*applied[1] != 0 {
 			t.Errorf("one applied %d and the other %d of 3 migrations", applied[0], applied[1])
 		}
-		all := proofs(t, h.db)
+		all := proofs(t, in(workload.OLTP), h.db)
 		checkProofs(t, all, 3, s.homesOf(t, h))
 		noLock(t, h.db, all[0].session)
 	})
@@ -102,6 +102,6 @@ func TestGooseThatNeedsOneConnectionMoreThanThePoolHasIsRejected(t *testing.T) {
 		if !errors.Is(err, partition.ErrAcquireTimeout) {
 			t.Errorf("%v", err)
 		}
-		checkProofs(t, proofs(t, h.db), 3, s.homesOf(t, h))
+		checkProofs(t, proofs(t, in(workload.OLTP), h.db), 3, s.homesOf(t, h))
 	})
 }

@@ -105,7 +105,7 @@ func TestGolangMigrateKeepsItsLockOnOneAdminSession(t *testing.T) {
 			if a, b := errs[0], errs[1]; a != nil && b != nil || !errors.Is(errors.Join(a, b), migrate.ErrNoChange) {
 				t.Errorf("one got %v and the other %v", a, b)
 			}
-			all := proofs(t, h.db)
+			all := proofs(t, in(workload.OLTP), h.db)
 			checkProofs(t, all, 2, home)
 			if w.server.driver == "pgx" {
 				noLock(t, h.db, all[0].session)

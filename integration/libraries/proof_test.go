@@ -1,6 +1,7 @@
 package libraries
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"testing"
@@ -30,11 +31,9 @@ type proven struct {
 	locks   int
 }
 
-func proofs(tb testing.TB, db interface {
-	Query(string, ...any) (*sql.Rows, error)
-}) (all []proven) {
+func proofs(tb testing.TB, ctx context.Context, db *sql.DB) (all []proven) {
 	tb.Helper()
-	rows, err := db.Query("SELECT step, here, session, locks FROM proof ORDER BY step")
+	rows, err := db.QueryContext(ctx, "SELECT step, here, session, locks FROM proof ORDER BY step")
 	if err != nil {
 		tb.Fatal(err)
 	}

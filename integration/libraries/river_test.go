@@ -137,7 +137,7 @@ func riverJob(ctx context.Context, db *sql.DB, j *journal) {
 	sums, here := w.seen()
 	j.got("sums", sums)
 	j.places = append(j.places, here...)
-	for entry, here := range riverLog(j, db) {
+	for entry, here := range riverLog(j, ctx, db) {
 		j.got("log", entry)
 		j.places = append(j.places, here...)
 	}
@@ -184,9 +184,9 @@ func riverDone(tb testing.TB, w *sumWorker, n int) {
 }
 
 // riverLog returns where each of the server's entries was made, by what they say.
-func riverLog(tb testing.TB, db *sql.DB) map[string][]string {
+func riverLog(tb testing.TB, ctx context.Context, db *sql.DB) map[string][]string {
 	tb.Helper()
-	rows, err := db.Query("SELECT op || ' ' || state, here FROM river_log ORDER BY op, state")
+	rows, err := db.QueryContext(ctx, "SELECT op || ' ' || state, here FROM river_log ORDER BY op, state")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestRiverOnTheHandleOfAPoolWorksThereWhoeverInserts(t *testing.T) {
 			t.Error(err)
 		}
 		_, worked := w.seen()
-		log := riverLog(t, h.db)
+		log := riverLog(t, in(workload.OLTP), h.db)
 		for what, check := range map[string]struct {
 			places []string
 			pool   workload.Name
