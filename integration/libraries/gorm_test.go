@@ -26,13 +26,15 @@ type gormBook struct {
 	GormAuthor   *gormAuthor
 }
 
+var quietGORM = logger.Discard
+
 func openGORM(tb testing.TB, s server, db *sql.DB, c gorm.Config) *gorm.DB {
 	tb.Helper()
 	dialector := gormpostgres.New(gormpostgres.Config{Conn: db})
 	if s.driver == "mysql" {
 		dialector = gormmysql.New(gormmysql.Config{Conn: db})
 	}
-	c.Logger = logger.Discard
+	c.Logger = quietGORM
 	gdb, err := gorm.Open(dialector, &c)
 	if err != nil {
 		tb.Fatal(err)

@@ -20,12 +20,21 @@ type server struct {
 	driver string
 	dsn    func(testing.TB) string // of an empty schema of its own
 
-	here string // SQL: an expression, the text from which home knows the pool
+	here    string // SQL: an expression, the text from which homes know the pool
+	session string // SQL: the number of the session
 }
 
 var (
-	postgres = server{"postgres", "pgx", postgresSchema, "current_setting('application_name')"}
-	mariadb  = server{"mariadb", "mysql", mariadbSchema, "CAST(CONNECTION_ID() AS CHAR)"}
+	postgres = server{
+		name: "postgres", driver: "pgx", dsn: postgresSchema,
+		here:    "current_setting('application_name')",
+		session: "SELECT pg_backend_pid()",
+	}
+	mariadb = server{
+		name: "mariadb", driver: "mysql", dsn: mariadbSchema,
+		here:    "CAST(CONNECTION_ID() AS CHAR)",
+		session: "SELECT CONNECTION_ID()",
+	}
 )
 
 // on runs a test on several servers.
