@@ -68,7 +68,7 @@ func bunWrites(ctx context.Context, db *bun.DB, j *journal) {
 	res, err := db.NewUpdate().Model((*bunBook)(nil)).Set("price = price * ?", 2).Where("price < ?", 10).Exec(ctx)
 	j.must(err)
 	j.got("updated", affected(j, res))
-	res, err = db.NewDelete().Model((*bunAuthor)(nil)).Where("name IN (?)", bun.In([]string{"Brunner", "nobody"})).Exec(ctx)
+	res, err = db.NewDelete().Model((*bunAuthor)(nil)).Where("name IN (?)", bun.List([]string{"Brunner", "nobody"})).Exec(ctx)
 	j.must(err)
 	j.got("deleted", affected(j, res))
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	gormmysql "gorm.io/driver/mysql"
-	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
 
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
@@ -254,30 +252,6 @@ func TestGORMPreparedRowPanicsWithoutAConnectionAsOnAPlainHandle(t *testing.T) {
 		if !errors.Is(err, partition.ErrPaused) {
 			t.Errorf("Rows: %v", err)
 			rows.Close()
-		}
-	})
-}
-
-// What GORM asks when it is opened carries no tag. (If that fails it closes the handle that it was given.)
-func TestGORMOpensWhereATagIsRequiredOnceItsOwnQuestionsAreOff(t *testing.T) {
-	on(t, []server{postgres, mariadb}, func(t *testing.T, s server) {
-		open := func(quietly bool) (*gorm.DB, error) {
-			db := setup(t, s, partition.WithRequiredTag()).db
-			dialector := gormpostgres.New(gormpostgres.Config{Conn: db})
-			if s.driver == "mysql" {
-				dialector = gormmysql.New(gormmysql.Config{Conn: db, SkipInitializeWithVersion: quietly})
-			}
-			return gorm.Open(dialector, &gorm.Config{Logger: quietGORM, DisableAutomaticPing: quietly})
-		}
-		if _, err := open(false); !errors.Is(err, partition.ErrUntagged) {
-			t.Errorf("%v", err)
-		}
-		gdb, err := open(true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := gdb.WithContext(reporting).Exec("SELECT 1").Error; err != nil {
-			t.Error(err)
 		}
 	})
 }
