@@ -2,7 +2,6 @@ package libraries
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -100,33 +99,26 @@ func tight(t *testing.T, s server) (*handle, *gorm.DB) {
 	h := setup(t, s, partition.WithPool(workload.OLTP, partition.PoolConfig{
 		MaxOpenConns: 2, MaxWaiting: 100, AcquireTimeout: time.Second,
 	}))
-	warm(t, h)
+	warm(t, h.pool(workload.OLTP))
 	return h, openGORM(t, s, h.db, gorm.Config{PrepareStmt: true, SkipDefaultTransaction: true})
 }
 
-// warm dials, which is not to be a matter of these tests' short acquire timeouts.
-func warm(t *testing.T, h *handle) {
+// warm dials, which is not to be a matter of these tests' short acquire timeout.
+func warm(t *testing.T, p *partition.Pool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for _, name := range tags {
-		p := h.pool(name)
-		eventually(t, func() string {
-			var conns []*sql.Conn
-			for range p.Config().MaxOpenConns {
-				if c, err := p.DB().Conn(ctx); err == nil {
-					conns = append(conns, c)
-				}
+	eventually(t, func() string {
+		open := 0
+		for range p.Config().MaxOpenConns {
+			if c, err := p.DB().Conn(context.Background()); err == nil {
+				defer c.Close()
+				open++
 			}
-			for _, c := range conns {
-				c.Close()
-			}
-			if len(conns) < p.Config().MaxOpenConns {
-				return fmt.Sprintf("pool %s has %d connections", name, len(conns))
-			}
-			return ""
-		})
-	}
+		}
+		if open < p.Config().MaxOpenConns {
+			return fmt.Sprintf("%d connections", open)
+		}
+		return ""
+	})
 }
 
 // With PrepareStmt GORM prepares a text once, and whoever else wants it waits, whether or not it holds a connection.
@@ -152,7 +144,7 @@ func TestGORMPrepareStmtOnAFullPoolIsRejectedInsteadOfDeadlocking(t *testing.T) 
 			errs <- gdb.WithContext(oltp).Raw(query).Scan(&n).Error
 		}()
 		eventually(t, func() string {
-			if h.pool(workload.OLTP).Stats().Waiting == 0 {
+			if s := h.pool(workload.OLTP).Stats(); s.Waiting == 0 && s.RejectedTimeout == 0 {
 				return "nobody waits"
 			}
 			return ""

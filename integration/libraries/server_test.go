@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -86,7 +87,7 @@ func newSchema(tb testing.TB, driver, dsn, drop string) (name string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	name = fmt.Sprintf("library%d", schemas.Add(1))
+	name = fmt.Sprintf("library%d_%d", os.Getpid(), schemas.Add(1))
 	if _, err := db.Exec("CREATE SCHEMA " + name); err != nil {
 		tb.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package libraries
 
 import (
+	"database/sql"
 	"errors"
 	"testing"
 
@@ -16,21 +17,24 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
-// What GORM asks when it is opened carries no tag. (If that fails it closes the handle that it was given.)
+// What GORM asks when it is opened carries no tag, and if that fails it closes the handle that it was given.
 func TestGORMOpensWhereATagIsRequiredOnceItsOwnQuestionsAreOff(t *testing.T) {
 	on(t, []server{postgres, mariadb}, func(t *testing.T, s server) {
-		open := func(quietly bool) (*gorm.DB, error) {
-			db := setup(t, s, partition.WithRequiredTag()).db
+		open := func(db *sql.DB, quietly bool) (*gorm.DB, error) {
 			dialector := gormpostgres.New(gormpostgres.Config{Conn: db})
 			if s.driver == "mysql" {
 				dialector = gormmysql.New(gormmysql.Config{Conn: db, SkipInitializeWithVersion: quietly})
 			}
 			return gorm.Open(dialector, &gorm.Config{Logger: quietGORM, DisableAutomaticPing: quietly})
 		}
-		if _, err := open(false); !errors.Is(err, partition.ErrUntagged) {
+		db := setup(t, s, partition.WithRequiredTag()).db
+		if _, err := open(db, false); !errors.Is(err, partition.ErrUntagged) {
 			t.Errorf("%v", err)
 		}
-		gdb, err := open(true)
+		if err := db.PingContext(reporting); err == nil {
+			t.Error("the handle is still open")
+		}
+		gdb, err := open(setup(t, s, partition.WithRequiredTag()).db, true)
 		if err != nil {
 			t.Fatal(err)
 		}
