@@ -2,6 +2,7 @@ package libraries
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -121,46 +122,76 @@ func warm(t *testing.T, p *partition.Pool) {
 	})
 }
 
-// With PrepareStmt GORM prepares a text once, and whoever else wants it waits, whether or not it holds a connection.
-// Here the one who prepares waits for a connection, and those who hold them wait for him: on a plain handle with
-// SetMaxOpenConns(2) for ever.
+const disputed = "SELECT 40 + 2"
+
+// standoff has two transactions take both connections, and a third caller, who has none, prepare a text that the two
+// want then: with PrepareStmt GORM prepares a text once, and whoever else wants it waits, whether or not he holds a
+// connection. What the three get comes through errs.
+func standoff(t *testing.T, gdb *gorm.DB, waits func() bool) (holders []*gorm.DB, errs chan error) {
+	t.Helper()
+	errs = make(chan error, 3)
+	use := func(db *gorm.DB) {
+		var n int
+		errs <- db.Raw(disputed).Scan(&n).Error
+	}
+	for range 2 {
+		tx := gdb.Begin()
+		if tx.Error != nil {
+			t.Fatal(tx.Error)
+		}
+		t.Cleanup(func() { tx.Rollback() })
+		holders = append(holders, tx)
+	}
+	go use(gdb)
+	eventually(t, func() string {
+		if !waits() {
+			return "nobody waits"
+		}
+		return ""
+	})
+	for _, tx := range holders {
+		go use(tx)
+	}
+	return holders, errs
+}
+
 func TestGORMPrepareStmtOnAFullPoolIsRejectedInsteadOfDeadlocking(t *testing.T) {
 	on(t, []server{postgres, mariadb}, func(t *testing.T, s server) {
 		h, gdb := tight(t, s)
-		const query = "SELECT 40 + 2"
-		var n int
-		var holders []*gorm.DB
-		for range 2 {
-			tx := gdb.WithContext(oltp).Begin()
-			if tx.Error != nil {
-				t.Fatal(tx.Error)
-			}
-			defer tx.Rollback()
-			holders = append(holders, tx)
-		}
-		errs := make(chan error, 3)
-		go func() {
-			var n int
-			errs <- gdb.WithContext(oltp).Raw(query).Scan(&n).Error
-		}()
-		eventually(t, func() string {
-			if s := h.pool(workload.OLTP).Stats(); s.Waiting == 0 && s.RejectedTimeout == 0 {
-				return "nobody waits"
-			}
-			return ""
+		holders, errs := standoff(t, gdb.WithContext(oltp), func() bool {
+			s := h.pool(workload.OLTP).Stats()
+			return s.Waiting > 0 || s.RejectedTimeout > 0
 		})
-		for _, tx := range holders {
-			go func() {
-				var n int
-				errs <- tx.Raw(query).Scan(&n).Error
-			}()
-		}
-		if rejected := rejections(t, errs, 3); rejected == 0 {
+		if rejections(t, errs, 3) == 0 {
 			t.Error("no one was rejected")
 		}
 		for _, tx := range holders { // they still have their connections
-			if err := tx.Raw(query).Scan(&n).Error; err != nil || n != 42 {
+			var n int
+			if err := tx.Raw(disputed).Scan(&n).Error; err != nil || n != 42 {
 				t.Errorf("%d, %v", n, err)
+			}
+		}
+	})
+}
+
+// Otherwise the test above would prove nothing.
+func TestGORMPrepareStmtOnAFullPlainHandleDeadlocks(t *testing.T) {
+	on(t, []server{postgres, mariadb}, func(t *testing.T, s server) {
+		db := plain(t, s)
+		db.SetMaxOpenConns(2)
+		ctx, cancel := context.WithCancel(oltp)
+		defer cancel()
+		gdb := openGORM(t, s, db, gorm.Config{PrepareStmt: true, SkipDefaultTransaction: true})
+		_, errs := standoff(t, gdb.WithContext(ctx), func() bool { return db.Stats().WaitCount > 0 })
+		select {
+		case err := <-errs:
+			t.Errorf("somebody got %v", err)
+		case <-time.After(300 * time.Millisecond):
+		}
+		cancel()
+		for range 3 {
+			if err := <-errs; !errors.Is(err, context.Canceled) && !errors.Is(err, sql.ErrTxDone) {
+				t.Errorf("after the cancel: %v", err)
 			}
 		}
 	})
