@@ -5,7 +5,7 @@ GO ?= go
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## show one shared pool beside partitions, on an embedded SQLite file
@@ -14,6 +14,10 @@ demo: ## show one shared pool beside partitions, on an embedded SQLite file
 .PHONY: test
 test: bin/testsum ## run the tests of all modules, with the race detector
 	./bin/testsum -race -timeout 20m $(TESTFLAGS) work
+
+.PHONY: conformance
+conformance: ## run every driver plain and partitioned, and print what differs, by driver
+	cd conformance && $(GO) test -count=1 -timeout 20m $(TESTFLAGS)
 
 .PHONY: bench
 bench: ## run the benchmarks, each beside its twin on plain database/sql, and check the bounds
