@@ -24,7 +24,7 @@ var fake = conformance.Words{
 	Casts:   []string{"text", ""},
 	Types:   []string{"types"},
 	Slow:    "sleep 5s",
-	Many:    "rows 100",
+	Many:    "rows 100 sleep 1ms",
 	Multi:   "multi 3x2",
 	Tx:      []string{"tx"},
 	Set:     "set kept = 7",

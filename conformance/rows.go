@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -91,20 +92,22 @@ var rowScenarios = []Scenario{
 		s.Note("query row of many", one(s.DB.QueryRowContext(oltp, s.Many)))
 	}},
 	{Name: "rows of a transaction, one inside the other", Needs: sqlWords, Run: func(s *Side) {
-		s.inTx(oltp, nil, func(tx *sql.Tx) {
-			rows, err := tx.QueryContext(oltp, "SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3")
-			if err != nil {
-				s.Note("outer", err)
-				return
-			}
-			s.Note("next", rows.Next())
-			s.Note("inner", all(tx.QueryContext(oltp, "SELECT 7")))
-			s.Note("exec", failed(tx.ExecContext(oltp, "SELECT 8")))
-			n := 0
-			for rows.Next() {
-				n++
-			}
-			s.Note("the rest", n, rows.Err(), rows.Close())
+		s.underBoth(func(ctx context.Context) {
+			s.inTx(ctx, nil, func(tx *sql.Tx) {
+				rows, err := tx.QueryContext(ctx, "SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3")
+				if err != nil {
+					s.Note("outer", err)
+					return
+				}
+				s.Note("next", rows.Next())
+				s.Note("inner", all(tx.QueryContext(ctx, "SELECT 7")))
+				s.Note("exec", failed(tx.ExecContext(ctx, "SELECT 8")))
+				n := 0
+				for rows.Next() {
+					n++
+				}
+				s.Note("the rest", n, rows.Err(), rows.Close())
+			})
 		})
 		s.Note("and then", one(s.DB.QueryRowContext(oltp, "SELECT 1")))
 	}},

@@ -42,6 +42,16 @@ func (s *Side) inTx(ctx context.Context, opts *sql.TxOptions, f func(tx *sql.Tx)
 	s.Note("Rollback", tx.Rollback())
 }
 
+// underBoth runs f with the two kinds of contexts.
+func (s *Side) underBoth(f func(ctx context.Context)) {
+	s.group("a context that can end", func() {
+		ctx, cancel := context.WithCancel(oltp)
+		defer cancel()
+		f(ctx)
+	})
+	s.group("a context that cannot", func() { f(oltp) })
+}
+
 func (s *Side) withStmt(r runner, query string, f func(stmt *sql.Stmt)) {
 	stmt, err := r.PrepareContext(oltp, query)
 	if err != nil {
@@ -103,11 +113,16 @@ func one(row *sql.Row) any {
 	return v
 }
 
-// done is everything that a result is.
-func done(res sql.Result, err error) any {
+// done is everything that a result is. A driver may return none at all, which panics in database/sql.
+func done(res sql.Result, err error) (outcome any) {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			outcome = panicked{v}
+		}
+	}()
 	id, idErr := res.LastInsertId()
 	n, nErr := res.RowsAffected()
 	return []any{"id", id, idErr, "affected", n, nErr}

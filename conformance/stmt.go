@@ -52,26 +52,11 @@ var stmtScenarios = []Scenario{
 		s.inTx(oltp, nil, func(tx *sql.Tx) { s.Note("in a transaction", one(tx.StmtContext(oltp, stmt).QueryRowContext(oltp))) })
 	}},
 	{Name: "a statement closed while its rows are open", Needs: func(w Words) bool { return w.Many != "" }, Run: func(s *Side) {
-		s.onEach(func(r runner) {
-			stmt, err := r.PrepareContext(oltp, s.Many)
-			if err != nil {
-				s.Note("prepare", err)
-				return
-			}
-			rows, err := stmt.QueryContext(oltp)
-			if err != nil {
-				s.Note("query", err)
-				return
-			}
-			s.Note("next", rows.Next())
-			s.Note("close", stmt.Close())
-			n := 0
-			for rows.Next() {
-				n++
-			}
-			s.Note("the rest", n, rows.Err(), rows.Close())
-			s.Note("and then", one(r.QueryRowContext(oltp, "SELECT 1")))
-		})
+		if s.ClosingIsFatal {
+			s.closedInUse(s.DB)
+			return
+		}
+		s.onEach(s.closedInUse)
 	}},
 	{Name: "a transaction's statement after its end", Needs: sqlWords, Run: func(s *Side) {
 		s.withStmt(s.DB, "SELECT 1", func(outer *sql.Stmt) {
@@ -100,19 +85,11 @@ var stmtScenarios = []Scenario{
 		})
 	}},
 	{Name: "one text prepared twice in a transaction, one loop in the other", Needs: sqlWords, Run: func(s *Side) {
-		s.inTx(oltp, nil, func(tx *sql.Tx) {
-			text := "SELECT 1 UNION ALL SELECT 2"
-			s.withStmt(tx, text, func(outer *sql.Stmt) {
-				s.withStmt(tx, text, func(inner *sql.Stmt) {
-					rows, err := outer.QueryContext(oltp)
-					if err != nil {
-						s.Note("outer", err)
-						return
-					}
-					for rows.Next() {
-						s.Note("inner", all(inner.QueryContext(oltp)))
-					}
-					s.Note("end", rows.Err(), rows.Close())
+		s.underBoth(func(ctx context.Context) {
+			s.inTx(ctx, nil, func(tx *sql.Tx) {
+				text := "SELECT 1 UNION ALL SELECT 2"
+				s.withStmt(tx, text, func(outer *sql.Stmt) {
+					s.withStmt(tx, text, func(inner *sql.Stmt) { s.nested(ctx, outer, inner) })
 				})
 			})
 		})
@@ -172,4 +149,37 @@ func (s *Side) spoilt(spoil string) {
 		s.Note("later use", all(stmt.QueryContext(oltp)))
 	})
 	s.withStmt(s.DB, query, func(stmt *sql.Stmt) { s.Note("prepared anew", all(stmt.QueryContext(oltp))) })
+}
+
+func (s *Side) closedInUse(r runner) {
+	stmt, err := r.PrepareContext(oltp, s.Many)
+	if err != nil {
+		s.Note("prepare", err)
+		return
+	}
+	rows, err := stmt.QueryContext(oltp)
+	if err != nil {
+		s.Note("query", err)
+		return
+	}
+	s.Note("next", rows.Next())
+	s.Note("close", stmt.Close())
+	n := 0
+	for rows.Next() {
+		n++
+	}
+	s.Note("the rest", n, rows.Err(), rows.Close())
+	s.Note("and then", one(r.QueryRowContext(oltp, "SELECT 1")))
+}
+
+func (s *Side) nested(ctx context.Context, outer, inner *sql.Stmt) {
+	rows, err := outer.QueryContext(ctx)
+	if err != nil {
+		s.Note("outer", err)
+		return
+	}
+	for rows.Next() {
+		s.Note("inner", all(inner.QueryContext(ctx)))
+	}
+	s.Note("end", rows.Err(), rows.Close())
 }

@@ -41,7 +41,9 @@ type Words struct {
 	Tx      []string           // queries for the isolation of the transaction and whether it is read-only
 	Set     string             // changes a state of the session
 	Show    string             // a query for that
-	Spoil   []string           // makes prepared statements over table %s invalid
+	// ClosingIsFatal: the process dies where a statement is closed on a connection before its rows.
+	ClosingIsFatal bool
+	Spoil          []string // makes prepared statements over table %s invalid
 }
 
 // Scenario records the outcomes of some behaviours, each under a name of its own.
