@@ -30,6 +30,12 @@ var Accepted = []Acceptance{
 		Partitioned: regexp.MustCompile(`^\[\[\]string`),
 	},
 	{
+		Name:        "Close of the handle",
+		Behaviour:   regexp.MustCompile(`: close the handle$`),
+		Plain:       regexp.MustCompile(`call to database Close was not expected`),
+		Partitioned: regexp.MustCompile(`^nil$`),
+	},
+	{
 		Name:      "Stmt.Close in use",
 		Behaviour: regexp.MustCompile(`^a statement closed while its rows are open: (conn|tx): `),
 		Plain:     regexp.MustCompile(`error `), Partitioned: withoutError,

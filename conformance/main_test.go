@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -60,6 +62,26 @@ func (s *table) print(w io.Writer) {
 		r := s.rows[name]
 		fmt.Fprintf(w, "%-64s %10d %11d %8d\n", name, r.Behaviours, len(r.Differences), r.Accepted)
 	}
+	fmt.Fprintln(w, "run with", runtime.Version()+versions())
+}
+
+// drivers are the modules whose versions are told.
+var drivers = []string{
+	"github.com/jackc/pgx/v5", "github.com/lib/pq", "github.com/go-sql-driver/mysql", "github.com/dolthub/go-mysql-server",
+	"modernc.org/sqlite", "github.com/DATA-DOG/go-sqlmock",
+}
+
+func versions() (list string) {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	for _, dep := range info.Deps {
+		if slices.Contains(drivers, dep.Path) {
+			list += ", " + dep.Path + " " + dep.Version
+		}
+	}
+	return list
 }
 
 var quiet = partition.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))

@@ -50,6 +50,7 @@ func TestPgxInEveryQueryExecMode(t *testing.T) {
 				Name:  "pgx, " + mode,
 				Plain: openPlain("pgx", dsn), Partitioned: openPartitioned("pgx", dsn),
 				Words: postgres,
+				Extra: copyFromScenarios,
 			})
 		})
 	}
@@ -62,6 +63,7 @@ func TestPQ(t *testing.T) {
 		Name:  "lib/pq",
 		Plain: openPlain("postgres", dsn), Partitioned: openPartitioned("postgres", dsn),
 		Words: postgres,
+		Extra: copyScenarios,
 	})
 }
 
