@@ -18,7 +18,7 @@ var Accepted = []Acceptance{
 		Partitioned: regexp.MustCompile(`^"\*driver\.Conn"$`),
 	},
 	{
-		Name:        "a context that ends during the dial gives an *AcquireError",
+		Name:        "a context that ends during the dial gives an `*AcquireError`",
 		Behaviour:   regexp.MustCompile(`^cancelled while `),
 		Plain:       regexp.MustCompile(`(is|=) (Canceled|DeadlineExceeded)`),
 		Partitioned: regexp.MustCompile(`^error \*partition\.AcquireError < .* is (Canceled|DeadlineExceeded)$`),

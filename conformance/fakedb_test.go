@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/conformance"
 	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
@@ -180,6 +181,20 @@ var fakeScenarios = []conformance.Scenario{
 				s.Note(fmt.Sprintf("%s: %v", kind, err), faulty(s, kind, err)...)
 			}
 		}
+	}},
+	{Name: "cancelled while a connection is made", Run: func(s *conformance.Side) {
+		server := serverOf(s)
+		server.On(fakedb.Dial, fakedb.Delay(time.Second))
+		ctx, cancel := context.WithTimeout(oltp, 20*time.Millisecond)
+		_, err := s.DB.ExecContext(ctx, "ok")
+		s.Note("by a deadline", err)
+		cancel()
+		ctx, cancel = context.WithCancel(oltp)
+		time.AfterFunc(20*time.Millisecond, cancel)
+		_, err = s.DB.ExecContext(ctx, "ok")
+		s.Note("by its caller", err)
+		server.On(fakedb.Dial, nil)
+		s.Note("and then", uses[0].run(s.DB, "ok"))
 	}},
 	{Name: "panics of the driver", Run: func(s *conformance.Side) {
 		for _, use := range uses {

@@ -7,9 +7,10 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,17 +72,12 @@ var drivers = []string{
 	"modernc.org/sqlite", "github.com/DATA-DOG/go-sqlmock",
 }
 
-func versions() (list string) {
-	info, _ := debug.ReadBuildInfo()
-	if info == nil {
+func versions() string {
+	out, err := exec.Command("go", append([]string{"list", "-m"}, drivers...)...).Output()
+	if err != nil {
 		return ""
 	}
-	for _, dep := range info.Deps {
-		if slices.Contains(drivers, dep.Path) {
-			list += ", " + dep.Path + " " + dep.Version
-		}
-	}
-	return list
+	return ", " + strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", ", ")
 }
 
 var quiet = partition.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))

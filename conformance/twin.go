@@ -41,9 +41,10 @@ type Words struct {
 	Tx      []string           // queries for the isolation of the transaction and whether it is read-only
 	Set     string             // changes a state of the session
 	Show    string             // a query for that
-	// ClosingIsFatal: the process dies where a statement is closed on a connection before its rows.
+	Spoil   []string           // makes prepared statements over table %s invalid
+
+	// ClosingIsFatal: the process dies where a statement is closed on a connection before its rows are.
 	ClosingIsFatal bool
-	Spoil          []string // makes prepared statements over table %s invalid
 }
 
 // Scenario records the outcomes of some behaviours, each under a name of its own.
@@ -69,15 +70,11 @@ type Side struct {
 
 // Note records the outcome of a behaviour.
 func (s *Side) Note(behaviour string, outcome ...any) {
-	debug(s.prefix + behaviour + " = " + describeAll(outcome))
 	s.record.add(s.prefix+behaviour, describeAll(outcome))
 }
 
 // Try records the outcome that f returns, or its panic.
-var debug = func(string) {}
-
 func (s *Side) Try(behaviour string, f func() any) {
-	debug(s.prefix + behaviour)
 	outcome := any(nil)
 	defer func() {
 		if v := recover(); v != nil {
