@@ -51,7 +51,7 @@ var scenarios = slices.Concat(argumentScenarios, resultScenarios, rowScenarios, 
 	stmtScenarios, cancelScenarios, faultScenarios)
 
 // attempts is how often an unsteady scenario is run, to see all outcomes that plain has.
-const attempts = 15
+const attempts = 6
 
 func (r *Report) compare(tb testing.TB, tw Twin, sc Scenario) {
 	tb.Helper()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/lib/pq"
 
 	"github.com/sqlbulkhead/sqlbulkhead/conformance"
 	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
@@ -36,7 +35,7 @@ var copyScenarios = []conformance.Scenario{
 	}},
 	{Name: "COPY outside a transaction", Run: func(s *conformance.Side) {
 		inTable(s, func() {
-			_, err := s.DB.PrepareContext(oltp, pq.CopyIn(s.Table, "n"))
+			_, err := s.DB.PrepareContext(oltp, "COPY "+s.Table+" (n) FROM STDIN")
 			s.Note("prepare", err)
 		})
 	}},
@@ -60,7 +59,7 @@ func copyIn(s *conformance.Side, rows []any) (outcomes []any) {
 		return []any{err}
 	}
 	defer tx.Rollback()
-	stmt, err := tx.PrepareContext(oltp, pq.CopyIn(s.Table, "n"))
+	stmt, err := tx.PrepareContext(oltp, "COPY "+s.Table+" (n) FROM STDIN")
 	if err != nil {
 		return []any{err}
 	}

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"database/sql"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,6 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "12") // the twins wait, for cancellations above all, more than they compute
 	code := testserver.Main(m)
 	summary.print(os.Stdout)
 	os.Exit(code)
