@@ -7,10 +7,10 @@ import (
 )
 
 // soon is when a call that runs is cancelled.
-const soon = 40 * time.Millisecond
+const soon = 100 * time.Millisecond
 
 var cancelScenarios = []Scenario{
-	{Name: "a context that has ended", Needs: sqlWords, Run: func(s *Side) {
+	{Name: "a context that has ended", Unsteady: true, Needs: sqlWords, Run: func(s *Side) {
 		s.group("cancelled", func() { s.underEnded(cancelled(nil)) })
 		s.group("cancelled for a cause", func() { s.underEnded(cancelled(errMine)) })
 		s.group("past its deadline", func() { s.underEnded(late()) })

@@ -22,6 +22,7 @@ func init() { logrus.SetOutput(io.Discard) }
 // go-mysql-server speaks MySQL's protocol and names itself MySQL. It stands for MySQL where none is to be had: for what
 // goes over the wire, not for what MySQL enforces.
 func TestMySQLDriverOnGoMySQLServerInEveryMode(t *testing.T) {
+	t.Parallel()
 	inEveryMode(t, "go-sql-driver/mysql on go-mysql-server", startMySQLServer(t), goMySQLServerWords())
 }
 
