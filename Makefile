@@ -15,6 +15,10 @@ demo: ## show one shared pool beside partitions, on an embedded SQLite file
 test: bin/testsum ## run the tests of all modules, with the race detector
 	./bin/testsum -race -timeout 20m $(TESTFLAGS) work
 
+.PHONY: conformance
+conformance: ## run every driver plain and partitioned, and print what differs, by driver
+	cd conformance && $(GO) test -count=1 -timeout 20m $(TESTFLAGS)
+
 .PHONY: bench
 bench: ## run the benchmarks, each beside its twin on plain database/sql, and check the bounds
 	$(GO) run ./tools/benchdiff $(BENCHFLAGS) ./partition

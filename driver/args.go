@@ -14,11 +14,16 @@ func (c *Conn) CheckNamedValue(nv *sqldriver.NamedValue) error {
 		return err
 	}
 	if !p.canExec() && !p.canQuery() {
-		return nil // database/sql will prepare a statement, which has converters of its own
+		return nil // database/sql will prepare a statement, and ask that
 	}
+	return c.convert(p.checker, nil, -1, nv)
+}
+
+// convert is convert, by a driver or a value that may panic.
+func (c *Conn) convert(checker sqldriver.NamedValueChecker, columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {
 	done := false
 	defer c.abandon(&done)
-	err = convert(p.checker, nil, -1, nv)
+	err := convert(checker, columns, inputs, nv)
 	done = true
 	return err
 }
@@ -39,10 +44,11 @@ func convert(checker sqldriver.NamedValueChecker, columns columnConverter, input
 	return err
 }
 
-// convertColumn does what database/sql does for a driver.ColumnConverter.
+// convertColumn does what database/sql does for a driver.ColumnConverter. It is not asked for arguments past the last
+// placeholder, where their number is known.
 func convertColumn(columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {
 	column := nv.Ordinal - 1
-	if inputs <= column {
+	if inputs >= 0 && inputs <= column {
 		return nil
 	}
 	if valuer, ok := nv.Value.(sqldriver.Valuer); ok {

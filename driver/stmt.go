@@ -171,7 +171,7 @@ func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 		return err
 	}
 	if !s.checks {
-		return s.c.CheckNamedValue(nv)
+		return s.c.convert(p.checker, nil, -1, nv)
 	}
 	stmt, err := s.peek(p)
 	if s.c.again(context.Background(), &err) {
@@ -182,16 +182,12 @@ func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 		s.c.unprepared = err
 		return nil
 	}
-	done := false
-	defer s.c.abandon(&done)
 	checker, ok := stmt.(sqldriver.NamedValueChecker)
 	if !ok {
 		checker = p.checker
 	}
 	columns, _ := stmt.(columnConverter)
-	err = convert(checker, columns, int(s.inputs), nv)
-	done = true
-	return err
+	return s.c.convert(checker, columns, int(s.inputs), nv)
 }
 
 // peek returns the really prepared statement, for its converters. Only a connection that has not seen the text yet
