@@ -1,0 +1,123 @@
+package starvation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/report"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+// outcome is a scene that is over.
+type outcome struct {
+	act      report.Act
+	quiet    report.Summary // of the partitions alone
+	sessions int            // the most on the server
+	left     string         // pools whose permits did not come back
+	*scene
+}
+
+// bound is what the p99 of logins has to keep beside trouble.
+func bound(quiet report.Millis) report.Millis {
+	return quiet*3/2 + report.Millis(2*time.Millisecond)
+}
+
+// wrong lists what must not be in the partitions, except for a p99 over its
+// bound, which may be the machine.
+func (o outcome) wrong() (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if o.quiet.Failed > 0 {
+		add("%d logins failed before anything happened", o.quiet.Failed)
+	}
+	if n := o.act.Summary.Failed; n > 0 {
+		add("%d logins failed while the server was alive, the first with: %v", n, o.failure())
+	}
+	if o.sessions > total {
+		add("the server had %d sessions at once, more than the %d of all pools", o.sessions, total)
+	}
+	if o.left != "" {
+		add("permits did not come back: %s", o.left)
+	}
+	for _, name := range o.names() {
+		c, pool := o.calls[name], o.pools[name]
+		if most := o.pools.longest(name); c.longest > most {
+			add("a call in %s took %v, more than its timeouts and the grace", name, c.longest.Round(time.Millisecond))
+		}
+		if c.patience > pool.AcquireTimeout+slack {
+			add("a call in %s was refused after %v, its acquire timeout is %v", name, c.patience.Round(time.Millisecond), pool.AcquireTimeout)
+		}
+		if !o.up.IsZero() && (c.recovered == 0 || c.recovered > recovery) {
+			add("%s did not serve within %v after the server was back", name, recovery)
+		}
+	}
+	return list
+}
+
+// slow reports whether the p99 of logins is over its bound.
+func (o outcome) slow() bool { return o.act.Summary.P99 > o.act.Bound }
+
+// proves reports whether the shared pool was seen to fail where partitions with
+// this bound did not have to.
+func (o outcome) proves(bound report.Millis) bool {
+	s := o.act.Summary
+	return s.Failed*10 >= s.Logins || s.P99 > 10*bound
+}
+
+// names are the workloads beside login that called, in order.
+func (s *scene) names() (names []workload.Name) {
+	for name := range s.calls {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// counts are the figures for the page.
+func (o outcome) counts() (counts []report.Count) {
+	add := func(name, format string, args ...any) {
+		counts = append(counts, report.Count{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
+	for _, name := range o.names() {
+		c := o.calls[name]
+		add(string(name)+" calls served", "%d", c.served)
+		add("rejected", "%d", c.refused)
+		add("failed", "%d", c.failed)
+		if c.recovered > 0 {
+			add("served again after", "%v", report.Millis(c.recovered))
+		}
+	}
+	add("most sessions on the server", "%d of %d", o.sessions, total)
+	if o.quiet.Logins > 0 {
+		add("quiet p99", "%v", o.quiet.P99)
+	}
+	return counts
+}
+
+// verdict is what is said of a day, and whether it holds.
+func verdict(one, parts outcome, attempt int) (text string, passed bool) {
+	var said []string
+	passed = true
+	fails := func(text string) {
+		said = append(said, text)
+		passed = false
+	}
+	if !one.proves(parts.act.Bound) {
+		fails("The one pool did not suffer, so that this proves nothing")
+	}
+	for _, wrong := range parts.wrong() {
+		fails("In the partitions " + wrong)
+	}
+	if parts.slow() {
+		fails(fmt.Sprintf("In the partitions the p99 of logins was %v, over its bound of %v", parts.act.Summary.P99, parts.act.Bound))
+	}
+	if passed {
+		said = append(said, fmt.Sprintf("In the one pool %d of %d logins failed; in the partitions %d of %d, with a p99 of %v (%v when it was quiet)",
+			one.act.Summary.Failed, one.act.Summary.Logins, parts.act.Summary.Failed, parts.act.Summary.Logins, parts.act.Summary.P99, parts.quiet.P99))
+	}
+	if attempt > 1 {
+		said = append(said, fmt.Sprintf("Attempt %d: before, the p99 alone was over its bound", attempt))
+	}
+	return strings.Join(said, ". ") + ".", passed
+}
