@@ -2,6 +2,7 @@ package starvation
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -10,9 +11,9 @@ import (
 
 // What the people and jobs beside login do. Each is one attempt of a crowd.
 
-// report holds a connection for 2 seconds.
+// report holds a connection while it waits on the server.
 func (s *scene) report(ctx context.Context, _ int) error {
-	_, err := s.db.ExecContext(ctx, s.stage.words.report)
+	_, err := s.db.ExecContext(ctx, fmt.Sprintf(s.stage.words.report, s.takes.Seconds()))
 	return err
 }
 

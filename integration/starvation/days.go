@@ -10,14 +10,18 @@ import (
 const (
 	// recovery is how soon after the server is back every pool must serve.
 	recovery = 2 * time.Second
-	// aftermath is long enough for a report that began within recovery.
-	aftermath = recovery + 3*time.Second
+	// aftermath is long enough for a short report that began within recovery.
+	aftermath = recovery + 1500*time.Millisecond
+
+	long, short = 2 * time.Second, time.Second // reports
+	hang        = 3500 * time.Millisecond      // longer than any call may take then
 )
 
 // day is one kind of trouble.
 type day struct {
 	name, text string
 	pools      pools
+	report     time.Duration // how long one takes
 	play       func(s *scene)
 
 	// staged reports whether the server has what the day needs.
@@ -33,7 +37,7 @@ func always(Server) bool { return true }
 // impatient has timeouts that end while a server hangs.
 var impatient = standard.
 	with(workload.OLTP, statementTimeout(500*time.Millisecond)).
-	with(workload.Reporting, statementTimeout(2500*time.Millisecond)).
+	with(workload.Reporting, statementTimeout(1500*time.Millisecond)).
 	with(workload.Batch, statementTimeout(500*time.Millisecond))
 
 func statementTimeout(d time.Duration) func(*partition.PoolConfig) {
@@ -44,7 +48,7 @@ var days = []day{
 	{
 		name:  "Monday morning",
 		text:  "40 analysts press Run, each again and again; a report takes 2 s.",
-		pools: standard, staged: always,
+		pools: standard, report: long, staged: always,
 		play: func(s *scene) {
 			s.analysts()
 			s.wait(4 * time.Second)
@@ -53,7 +57,7 @@ var days = []day{
 	{
 		name:  "Out for lunch",
 		text:  "40 workers of a batch job each open a transaction, write to it, and leave it open.",
-		pools: standard, staged: always,
+		pools: standard, report: long, staged: always,
 		play: func(s *scene) {
 			s.crowd(40, workload.Batch, 0, s.lunch)
 			s.wait(4 * time.Second)
@@ -62,7 +66,7 @@ var days = []day{
 	{
 		name:  "Slow readers",
 		text:  "40 exports stream a million rows each to readers that take 10 ms for a hundred.",
-		pools: standard, staged: always,
+		pools: standard, report: long, staged: always,
 		play: func(s *scene) {
 			s.crowd(40, workload.Reporting, 0, s.export)
 			s.wait(4 * time.Second)
@@ -71,7 +75,7 @@ var days = []day{
 	{
 		name:  "Leaks",
 		text:  "Reports never close their rows, and jobs neither commit nor roll back.",
-		pools: standard, staged: always,
+		pools: standard, report: long, staged: always,
 		play: func(s *scene) {
 			s.crowd(20, workload.Reporting, pauseBetween, s.leakRows)
 			s.crowd(20, workload.Batch, pauseBetween, s.leakTx)
@@ -80,26 +84,26 @@ var days = []day{
 	},
 	{
 		name:  "The hung server",
-		text:  "Beside the analysts the server freezes in the middle of their statements for 4.5 s, with every socket open.",
-		pools: impatient, staged: can[pauser], lacks: "a server that can be paused",
+		text:  "Beside the analysts the server freezes in the middle of their statements for 3.5 s, with every socket open.",
+		pools: impatient, report: short, staged: can[pauser], lacks: "a server that can be paused",
 		play: func(s *scene) {
 			server := s.stage.server.(pauser)
-			s.amid("frozen", 4500*time.Millisecond, func() { server.Pause(s.t) }, func() { server.Resume(s.t) })
+			s.amid("frozen", hang, func() { server.Pause(s.t) }, func() { server.Resume(s.t) })
 		},
 	},
 	{
 		name:  "The network goes",
-		text:  "Beside the analysts the network swallows everything for 4.5 s; afterwards it has forgotten its connections.",
-		pools: impatient, network: true, staged: can[networker], lacks: "a network that can be disconnected",
+		text:  "Beside the analysts the network swallows everything for 3.5 s; afterwards it has forgotten its connections.",
+		pools: impatient, report: short, network: true, staged: can[networker], lacks: "a network that can be disconnected",
 		play: func(s *scene) {
 			server := s.stage.server.(networker)
-			s.amid("disconnected", 4500*time.Millisecond, func() { server.Disconnect(s.t) }, func() { server.Reconnect(s.t) })
+			s.amid("disconnected", hang, func() { server.Disconnect(s.t) }, func() { server.Reconnect(s.t) })
 		},
 	},
 	{
 		name:  "Restart",
 		text:  "Beside the analysts the server is stopped in good order and started again.",
-		pools: standard, staged: can[stopper], lacks: "a server that can be stopped",
+		pools: standard, report: short, staged: can[stopper], lacks: "a server that can be stopped",
 		play: func(s *scene) {
 			server := s.stage.server.(stopper)
 			s.amid("stopped", time.Second, func() { server.Stop(s.t) }, func() { server.Start(s.t) })
@@ -108,7 +112,7 @@ var days = []day{
 	{
 		name:  "Crash",
 		text:  "Beside the analysts the server is killed and started again.",
-		pools: standard, staged: can[killer], lacks: "a server that can be killed",
+		pools: standard, report: short, staged: can[killer], lacks: "a server that can be killed",
 		play: func(s *scene) {
 			server := s.stage.server.(killer)
 			s.amid("killed", time.Second, func() { server.Kill(s.t) }, func() { server.Start(s.t) })
@@ -117,7 +121,7 @@ var days = []day{
 	{
 		name:  "Cut connections",
 		text:  "Beside the analysts an operator ends every session of the service, one after the other.",
-		pools: standard, staged: always,
+		pools: standard, report: short, staged: always,
 		play: func(s *scene) {
 			s.analysts()
 			s.probes()
@@ -129,24 +133,25 @@ var days = []day{
 	{
 		name:  "The replica dies",
 		text:  "Reporting has a server of its own, which is killed and started again; one pool for all is on that one server.",
-		pools: standard, other: true,
+		pools: standard, report: short, other: true,
 		staged: func(s Server) bool { return can[replicator](s) && can[killer](s) },
 		lacks:  "a second server that can be killed",
 		play: func(s *scene) {
 			server := s.other.server.(killer)
 			s.analysts()
 			s.wait(time.Second)
-			server.Kill(s.t)
-			s.wait(1500 * time.Millisecond)
-			server.Start(s.t)
-			s.back()
+			s.away(func() {
+				server.Kill(s.t)
+				s.wait(1500 * time.Millisecond)
+				server.Start(s.t)
+			})
 			s.wait(aftermath)
 		},
 	},
 	{
 		name:  "Storm of cancels",
 		text:  "200 reports a second are begun and cancelled 200 to 400 ms later, for 10 s.",
-		pools: standard, staged: always,
+		pools: standard, report: long, staged: always,
 		play: func(s *scene) { s.storm(10 * time.Second) },
 	},
 }

@@ -25,6 +25,7 @@ type scene struct {
 	stage *stage
 	other *stage // of the reporting pool, on the day that it has a server of its own
 	pools pools
+	takes time.Duration // a report
 	db    *sql.DB
 	reg   *partition.Registry // nil in the shared pool
 	began time.Time
@@ -38,7 +39,8 @@ type scene struct {
 	logins []login
 	spans  []report.Span
 	calls  map[workload.Name]*calls
-	up     time.Time // when the server was last back; zero: it was never away
+	down   time.Time // when the server went away
+	up     time.Time // when it was back; zero: it never went away
 }
 
 // login is one that has ended, with its error.
@@ -52,12 +54,12 @@ type calls struct {
 	served, refused, failed int
 	longest                 time.Duration // of those that ended by themselves or were cut short by a timeout
 	patience                time.Duration // the longest until a refusal
-	recovered               time.Duration // from when the server was back to the begin of the first call that was served; 0: none was
+	recovered               time.Duration // from when the server was back to the begin of a call that was served; 0: none was
 }
 
-func (a arrangement) begin(t *testing.T, st, other *stage, p pools) *scene {
+func (a arrangement) begin(t *testing.T, st, other *stage, d day) *scene {
 	t.Helper()
-	s := &scene{t: t, stage: st, other: other, pools: p, calls: make(map[workload.Name]*calls)}
+	s := &scene{t: t, stage: st, other: other, pools: d.pools, takes: d.report, calls: make(map[workload.Name]*calls)}
 	db, err := a.open(s)
 	if err != nil {
 		t.Fatal(err)
@@ -175,19 +177,20 @@ func (s *scene) wait(d time.Duration) { sleep(s.ctx, d) }
 // during marks what the fault does to the server as a time in which logins may
 // fail: from its begin to two seconds after the server is back.
 func (s *scene) during(name string, fault func()) {
-	from := time.Since(s.began)
-	fault()
-	s.back()
+	s.away(fault)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spans = append(s.spans, report.Span{Name: name, From: report.Millis(from), To: report.Millis(s.up.Sub(s.began) + recovery)})
+	from, to := s.down.Sub(s.began), s.up.Sub(s.began)+recovery
+	s.spans = append(s.spans, report.Span{Name: name, From: report.Millis(from), To: report.Millis(to)})
 }
 
-// back notes that the server is back.
-func (s *scene) back() {
+// away runs a fault, after which every pool must serve again.
+func (s *scene) away(fault func()) {
+	down := time.Now()
+	fault()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.up = time.Now()
+	s.down, s.up = down, time.Now()
 }
 
 // crowd has n workers attempt the same again and again, with a rest in between.
@@ -229,8 +232,9 @@ func (s *scene) note(name workload.Name, began time.Time, took time.Duration, er
 		return
 	}
 	c.served++
-	if after := began.Sub(s.up); !s.up.IsZero() && after >= 0 && (c.recovered == 0 || after < c.recovered) {
-		c.recovered = max(after, 1)
+	// What began while the server was away has found it back, perhaps before the one who brought it back knew.
+	if after := max(began.Sub(s.up), 1); !s.up.IsZero() && began.After(s.down) && (c.recovered == 0 || after < c.recovered) {
+		c.recovered = after
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // same everywhere.
 type words struct {
 	login    string // its argument is a user's number
-	report   string // 2 seconds of waiting, which burn no processor
+	report   string // waits as many seconds, a verb for fmt, and burns no processor
 	million  string // rows, which the server does not collect before it sends the first
 	visit    string // writes to the row of the user whose number is its argument
 	sessions string // numbers of the sessions in the database that is its argument
@@ -25,7 +25,7 @@ type words struct {
 var (
 	postgresWords = words{
 		login:    "SELECT name FROM users WHERE id = $1",
-		report:   "SELECT pg_sleep(2)",
+		report:   "SELECT pg_sleep(%g)",
 		million:  "SELECT a.id FROM users a, users b",
 		visit:    "UPDATE users SET visits = visits + 1 WHERE id = $1",
 		sessions: "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'",
@@ -35,7 +35,7 @@ var (
 	}
 	mysqlWords = words{
 		login:    "SELECT name FROM users WHERE id = ?",
-		report:   "SELECT count(*) FROM users WHERE id <= 20 AND SLEEP(0.1) = 0",
+		report:   "SELECT count(*) FROM users WHERE id <= 20 AND SLEEP(%g / 20) = 0",
 		million:  "SELECT a.id FROM users a, users b",
 		visit:    "UPDATE users SET visits = visits + 1 WHERE id = ?",
 		sessions: "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = ?",
