@@ -17,7 +17,7 @@ import (
 
 // brief is a demo that is over in two seconds: what waits behind the reports
 // does so for all of its patience.
-var brief = []string{"demo", "--duration", "400ms", "--report", "20s", "--connections", "10"}
+var brief = []string{"demo", "--duration", "400ms", "--hold", "20s", "--connections", "10"}
 
 // rows are the arrangements in the table on standard output, without names.
 func (o outcome) rows(t *testing.T) map[string][]string {
