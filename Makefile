@@ -5,7 +5,7 @@ GO ?= go
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## show one shared pool beside partitions, on an embedded SQLite file
@@ -14,6 +14,11 @@ demo: ## show one shared pool beside partitions, on an embedded SQLite file
 .PHONY: test
 test: bin/testsum ## run the tests of all modules, with the race detector
 	./bin/testsum -race -timeout 20m $(TESTFLAGS) work
+
+.PHONY: integration
+integration: bin/testsum ## stage bad days on real servers, and write integration/report/index.html
+	rm -rf integration/report
+	cd integration && SQLBULKHEAD_REPORT_DIR=$(CURDIR)/integration/report ../bin/testsum -p 1 -count 1 -timeout 30m $(TESTFLAGS) ./...
 
 .PHONY: bench
 bench: ## run the benchmarks, each beside its twin on plain database/sql, and check the bounds

@@ -44,6 +44,9 @@ func (o outcome) wrong() (list []string) {
 	if o.left != "" {
 		add("permits did not come back: %s", o.left)
 	}
+	if o.refused() == 0 {
+		add("nobody was refused: there was no crowd")
+	}
 	for _, name := range o.names() {
 		c, pool := o.calls[name], o.pools[name]
 		if most := o.pools.longest(name); c.longest > most {
@@ -57,6 +60,14 @@ func (o outcome) wrong() (list []string) {
 		}
 	}
 	return list
+}
+
+// refused counts the calls beside login that a pool turned away.
+func (o outcome) refused() (n int) {
+	for _, c := range o.calls {
+		n += c.refused
+	}
+	return n
 }
 
 // late lists what came later than it must.
