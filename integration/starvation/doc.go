@@ -10,7 +10,7 @@
 // Latencies are compared with those of the same handle a moment before, when
 // nothing else ran. On a machine that does other things meanwhile one figure is
 // noise: a day on which nothing but the p99, or the time until a pool serves
-// again, is wrong is played up to three times, and one attempt has to hold. A
-// failed login, a session too many and a call that outlives its timeouts are
-// never forgiven.
+// again after a fault, is wrong is played up to three times, and one attempt has
+// to hold. A login that fails while its server lives, a session too many and a
+// call that outlives its timeouts are never forgiven.
 package starvation

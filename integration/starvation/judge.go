@@ -35,7 +35,7 @@ func (o outcome) wrong() (list []string) {
 	if o.quiet.Failed > 0 {
 		add("%d logins failed before anything happened", o.quiet.Failed)
 	}
-	if n := o.act.Summary.Failed; n > 0 {
+	if n := o.act.Summary.Failed; n > 0 && len(o.spans) == 0 {
 		add("%d logins failed while the server was alive, the first with: %v", n, o.failure())
 	}
 	if o.sessions > total {
@@ -55,9 +55,6 @@ func (o outcome) wrong() (list []string) {
 		if c.patience > pool.AcquireTimeout+slack {
 			add("a call in %s was refused after %v, its acquire timeout is %v", name, c.patience.Round(time.Millisecond), pool.AcquireTimeout)
 		}
-		if !o.up.IsZero() && c.recovered == 0 {
-			add("%s did not serve any more after the server was back", name)
-		}
 	}
 	return list
 }
@@ -70,14 +67,22 @@ func (o outcome) refused() (n int) {
 	return n
 }
 
-// late lists what came later than it must.
+// late lists what came later than it must, which may be the machine.
 func (o outcome) late() (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if p99 := o.act.Summary.P99; p99 > o.act.Bound {
-		list = append(list, fmt.Sprintf("the p99 of logins was %v, over its bound of %v", p99, o.act.Bound))
+		add("the p99 of logins was %v, over its bound of %v", p99, o.act.Bound)
+	}
+	if n := o.act.Summary.Failed; n > 0 && len(o.spans) > 0 {
+		add("%d logins failed later than %v after the server was back, the first with: %v", n, recovery, o.failure())
 	}
 	for _, name := range o.names() {
-		if after := o.calls[name].recovered; after > recovery {
-			list = append(list, fmt.Sprintf("%s served again only %v after the server was back", name, report.Millis(after)))
+		switch after := o.calls[name].recovered; {
+		case o.up.IsZero():
+		case after == 0:
+			add("%s did not serve any more after the server was back", name)
+		case after > recovery:
+			add("%s served again only %v after the server was back", name, report.Millis(after))
 		}
 	}
 	return list

@@ -69,6 +69,9 @@ func TestWhatIsWrongInThePartitionsIsNamed(t *testing.T) {
 		"refused after 3s, its acquire timeout is 50ms": func(o *outcome) {
 			o.calls[workload.Reporting].patience = 3 * time.Second
 		},
+		"3 logins failed later than 2s after": func(o *outcome) {
+			o.act.Summary.Failed, o.spans = 3, []report.Span{{}}
+		},
 		"did not serve any more":     func(o *outcome) { o.calls[workload.Reporting].recovered = 0 },
 		"served again only 2.50 s":   func(o *outcome) { o.calls[workload.Reporting].recovered = 2500 * ms },
 		"5.01 ms, over its bound of": func(o *outcome) { o.act.Summary.P99 = report.Millis(5010 * time.Microsecond) },
@@ -85,7 +88,8 @@ func TestOnlyTimesGetAnotherAttempt(t *testing.T) {
 	t.Parallel()
 	o := fine()
 	o.act.Summary.P99, o.calls[workload.Reporting].recovered = report.Millis(time.Second), 3*time.Second
-	if len(o.wrong()) != 0 || len(o.late()) != 2 {
+	o.act.Summary.Failed, o.spans = 3, []report.Span{{}}
+	if len(o.wrong()) != 0 || len(o.late()) != 3 {
 		t.Errorf("wrong %q, late %q", o.wrong(), o.late())
 	}
 }
