@@ -237,3 +237,19 @@ func closedPort(t *testing.T) string {
 	defer l.Close()
 	return l.Addr().String()
 }
+
+func TestReportIsAPageWithAPlotPerArrangement(t *testing.T) {
+	path := t.TempDir() + "/page.html"
+	if o := execute(t.Context(), append(brief, "--report", path)...); o.status != 0 || o.stderr != "" {
+		t.Fatalf("%+v", o)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"no reports", "one pool of 10", "partitions 7+3"} {
+		if !strings.Contains(string(page), `aria-label="`+name+": ") {
+			t.Errorf("no plot of %s", name)
+		}
+	}
+}

@@ -111,16 +111,15 @@ func (o outcome) counts() (counts []report.Count) {
 	}
 	for _, name := range o.names() {
 		c := o.calls[name]
-		add(string(name)+" calls served", "%d", c.served)
-		add("rejected", "%d", c.refused)
-		add("failed", "%d", c.failed)
+		again := ""
 		if c.recovered > 0 {
-			add("served again after", "%v", report.Millis(c.recovered))
+			again = fmt.Sprintf(", served again after %v", report.Millis(c.recovered))
 		}
+		add(string(name), "%d served, %d rejected, %d failed%s", c.served, c.refused, c.failed, again)
 	}
-	add("most sessions on the server", "%d of %d", o.sessions, total)
+	add("sessions on the server", "at most %d of %d", o.sessions, total)
 	if o.quiet.Logins > 0 {
-		add("quiet p99", "%v", o.quiet.P99)
+		add("p99 when it was quiet", "%v", o.quiet.P99)
 	}
 	return counts
 }

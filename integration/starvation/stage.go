@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/signal"
 	"strings"
 	"testing"
 	"time"
@@ -57,11 +59,15 @@ func (st *stage) build(tb testing.TB) error {
 	if err := st.exec("CREATE DATABASE " + st.database); err != nil {
 		return err
 	}
+	drop := fmt.Sprintf(st.words.drop, st.database)
 	tb.Cleanup(func() {
-		if err := st.exec(fmt.Sprintf(st.words.drop, st.database)); err != nil {
+		if err := st.exec(drop); err != nil {
 			tb.Errorf("the database %s is left behind: %v", st.database, err)
 		}
 	})
+	if _, theirs := st.server.(given); theirs {
+		tb.Cleanup(onInterrupt(func() { _ = st.exec(drop) })) // a private server goes away as a whole
+	}
 	db, err := sql.Open(st.server.Driver(), st.dsn)
 	if err != nil {
 		return errBadDSN
@@ -104,6 +110,23 @@ func (st *stage) exec(query string) (err error) {
 		}
 	}
 	return err
+}
+
+// onInterrupt does something before an interrupt ends the process, until stop
+// is called.
+func onInterrupt(do func()) (stop func()) {
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	go func() {
+		if _, interrupted := <-interrupts; interrupted {
+			do()
+			os.Exit(130)
+		}
+	}()
+	return func() {
+		signal.Stop(interrupts)
+		close(interrupts)
+	}
 }
 
 // version is what the server says of itself, up to the first detail.

@@ -42,6 +42,9 @@ type Box struct {
 	Label               string
 }
 
+// Bottom is where its lower edge lies.
+func (b Box) Bottom() float64 { return b.Y + b.Height }
+
 // plot draws the act on an axis of time that is as long as the day.
 func plot(a Act, day time.Duration) Plot {
 	x := func(at time.Duration) float64 {

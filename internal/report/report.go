@@ -45,7 +45,7 @@ type Summary struct {
 	Max    Millis `json:"max_ms"`
 }
 
-// Count is a figure with its name.
+// Count is something that was counted, and what came out.
 type Count struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
