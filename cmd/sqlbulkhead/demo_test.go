@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"html"
 	"net"
 	"os"
 	"strings"
@@ -248,7 +249,7 @@ func TestReportIsAPageWithAPlotPerArrangement(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"no reports", "one pool of 10", "partitions 7+3"} {
-		if !strings.Contains(string(page), `aria-label="`+name+": ") {
+		if !strings.Contains(html.UnescapeString(string(page)), `aria-label="`+name+": ") {
 			t.Errorf("no plot of %s", name)
 		}
 	}
