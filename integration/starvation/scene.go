@@ -65,6 +65,7 @@ func (a arrangement) begin(t *testing.T, st, other *stage, d day) *scene {
 		t.Fatal(err)
 	}
 	s.db = db
+	t.Cleanup(func() { db.Close() }) // where something ends the test
 	s.reg, _ = partition.RegistryOf(db)
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.warm()
