@@ -52,15 +52,7 @@ func plot(a Act, day time.Duration) Plot {
 	}
 	p := Plot{Act: a, Width: plotWidth, Height: plotHeight}
 	p.Title = fmt.Sprintf("%s: %d of %d logins failed, p99 %v", a.Arrangement, a.Summary.Failed, a.Summary.Logins, a.Summary.P99)
-	var served, failed strings.Builder
-	for _, l := range a.Logins {
-		if l.Failed {
-			fmt.Fprintf(&failed, "M%g %gl4 4m0-4l-4 4", x(l.At)-2, y(l.Took)-2)
-		} else {
-			fmt.Fprintf(&served, "M%g %gh0", x(l.At), y(l.Took))
-		}
-	}
-	p.Served, p.Failed = served.String(), failed.String()
+	p.Served, p.Failed = marks(a.Logins, x)
 	for _, s := range a.Spans {
 		from, to := x(time.Duration(s.From)), x(time.Duration(s.To))
 		p.Spans = append(p.Spans, Box{from, top, round(to - from), bottom - top, s.Name})
@@ -73,7 +65,31 @@ func plot(a Act, day time.Duration) Plot {
 	return p
 }
 
-func round(v float64) float64 { return math.Round(v*10) / 10 }
+// marks draws a dot for each login that was served and a cross for each that
+// failed. What would lie on another is left out: there may be millions.
+func marks(logins []Login, x func(time.Duration) float64) (served, failed string) {
+	type mark struct {
+		x, y   float64
+		failed bool
+	}
+	drawn := make(map[mark]bool)
+	var dots, crosses strings.Builder
+	for _, l := range logins {
+		m := mark{x(l.At), y(l.Took), l.Failed}
+		switch {
+		case drawn[m]:
+		case m.failed:
+			fmt.Fprintf(&crosses, "M%g %gl4 4m0-4l-4 4", m.x-2, m.y-2)
+		default:
+			fmt.Fprintf(&dots, "M%g %gh0", m.x, m.y)
+		}
+		drawn[m] = true
+	}
+	return dots.String(), crosses.String()
+}
+
+// round is to half a pixel, which nobody sees.
+func round(v float64) float64 { return math.Round(v*2) / 2 }
 
 // y is where a latency lies.
 func y(took time.Duration) float64 {

@@ -147,6 +147,16 @@ func TestEveryMarkLiesInThePlot(t *testing.T) {
 	}
 }
 
+func TestMarkOnAnotherIsNotDrawn(t *testing.T) {
+	t.Parallel()
+	same := Login{At: 500 * ms, Took: ms}
+	a := Act{Logins: []Login{same, same, {At: same.At, Took: same.Took, Failed: true}, {At: 600 * ms, Took: ms}}}
+	p := plot(a, time.Second)
+	if dots, crosses := strings.Count(p.Served, "h0"), strings.Count(p.Failed, "l4 4"); dots != 2 || crosses != 1 {
+		t.Errorf("%d dots and %d crosses, want 2 and 1", dots, crosses)
+	}
+}
+
 func TestMillisHasThreeDigitsOrSo(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
