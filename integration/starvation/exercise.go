@@ -3,6 +3,7 @@ package starvation
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -78,7 +79,7 @@ func (d day) run(t *testing.T, a arrangement, st, other *stage) outcome {
 		o.expect(o.quiet)
 	}
 	o.act.Counts = o.counts()
-	t.Logf("%s: %+v, %v", a.name, o.act.Summary, o.act.Counts)
+	t.Logf("%s: %v; %v", a.name, o.act.Summary, o.act.Counts)
 	return o
 }
 
@@ -87,7 +88,8 @@ var unfit = regexp.MustCompile(`[^a-z0-9.]+`)
 // save writes the report where it is wanted.
 func save(t *testing.T, r report.Report, name string) {
 	dir := os.Getenv("SQLBULKHEAD_REPORT_DIR")
-	if dir == "" {
+	kept := dir != ""
+	if !kept {
 		dir = t.ArtifactDir()
 	}
 	name = strings.Trim(unfit.ReplaceAllString(strings.ToLower(name), "-"), "-")
@@ -95,5 +97,7 @@ func save(t *testing.T, r report.Report, name string) {
 		t.Errorf("the report: %v", err)
 		return
 	}
-	t.Logf("report: %s/index.html", dir)
+	if kept {
+		t.Logf("report: %s", filepath.Join(dir, "index.html"))
+	}
 }

@@ -51,7 +51,7 @@ func plot(a Act, day time.Duration) Plot {
 		return round(left + (right-left)*min(1, max(0, float64(at)/float64(day))))
 	}
 	p := Plot{Act: a, Width: plotWidth, Height: plotHeight}
-	p.Title = fmt.Sprintf("%s: %d of %d logins failed, p99 %v", a.Arrangement, a.Summary.Failed, a.Summary.Logins, a.Summary.P99)
+	p.Title = fmt.Sprintf("%s: %v", a.Arrangement, a.Summary)
 	p.Served, p.Failed = marks(a.Logins, x)
 	for _, s := range a.Spans {
 		from, to := x(time.Duration(s.From)), x(time.Duration(s.To))

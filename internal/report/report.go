@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,11 @@ type Summary struct {
 	P50    Millis `json:"p50_ms"`
 	P99    Millis `json:"p99_ms"`
 	Max    Millis `json:"max_ms"`
+}
+
+// String is one line.
+func (s Summary) String() string {
+	return fmt.Sprintf("%d of %d logins failed, p50 %v, p99 %v", s.Failed, s.Logins, s.P50, s.P99)
 }
 
 // Count is something that was counted, and what came out.
