@@ -24,10 +24,10 @@ const (
 type pools map[workload.Name]partition.PoolConfig
 
 // standard leaves the statement timeouts out of days that are about something
-// else. Login may wait longer than by default: a machine that stands still for
-// a moment is no starvation.
+// else. More logins may wait, and longer, than by default: a machine that stands
+// still for a moment is no starvation.
 var standard = pools{
-	workload.OLTP:      {MaxOpenConns: 15, AcquireTimeout: 300 * time.Millisecond, StatementTimeout: time.Second},
+	workload.OLTP:      {MaxOpenConns: 15, MaxWaiting: 50, AcquireTimeout: 300 * time.Millisecond, StatementTimeout: time.Second},
 	workload.Reporting: {MaxOpenConns: 3, AcquireTimeout: 50 * time.Millisecond, StatementTimeout: 30 * time.Second},
 	workload.Batch:     {MaxOpenConns: 2, AcquireTimeout: 500 * time.Millisecond, StatementTimeout: 30 * time.Second},
 }
