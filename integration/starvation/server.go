@@ -1,12 +1,12 @@
 package starvation
 
-import (
-	"testing"
-)
+import "testing"
 
 // Server is a database server to run on. The faults that can be done to it are
-// interfaces of their own, all optional: a day whose fault is missing is left
-// out, which is said in the log and on the page.
+// methods that it may have besides, each of a testing.TB: Pause and Resume, Stop
+// and Start, Kill and Start, Disconnect and Reconnect, and Replica, which returns
+// another Server. A day whose fault is missing is left out, which is said in the
+// log and on the page.
 type Server interface {
 	Kind() string   // "postgres", "mysql" or "mariadb"
 	Name() string   // for the names of tests and files
