@@ -12,7 +12,7 @@ import (
 // apart.
 const (
 	plotWidth, plotHeight = 440.0, 190.0
-	left, right           = 46.0, plotWidth - 6
+	left, right           = 46.0, plotWidth - 10
 	top, bottom           = 8.0, plotHeight - 22
 
 	fastest, slowest = 0.2, 2000.0 // ms

@@ -48,7 +48,7 @@ type Summary struct {
 
 // String is one line.
 func (s Summary) String() string {
-	return fmt.Sprintf("%d of %d logins failed, p50 %v, p99 %v", s.Failed, s.Logins, s.P50, s.P99)
+	return fmt.Sprintf("%d of %d logins failed, p99 %v", s.Failed, s.Logins, s.P99)
 }
 
 // Count is something that was counted, and what came out.
