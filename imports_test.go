@@ -19,6 +19,7 @@ var arrows = map[string][]string{
 	"driver":              nil,
 	"internal/gate":       nil,
 	"internal/fakedb":     nil,
+	"internal/report":     nil,
 	"internal/testserver": nil,
 	"partition":           {"workload", "stmttimeout", "driver", "internal/gate"},
 	"httpbulkhead":        {"partition", "workload"},

@@ -168,3 +168,29 @@ func TestServersLeaveNoGoroutine(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestPausedServerAnswersNobodyUntilItIsResumed(t *testing.T) {
+	t.Parallel()
+	for driver, start := range starts {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			db := open(t, driver, s.DSN)
+			mustAnswer(t, db)
+			s.Pause()
+			done := make(chan error)
+			go func() { done <- db.PingContext(t.Context()) }()
+			select {
+			case err := <-done:
+				t.Fatalf("a paused server answered: %v", err)
+			case <-time.After(100 * ms):
+			}
+			s.Resume()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			s.Pause()
+			s.Kill() // as well as any other
+		})
+	}
+}

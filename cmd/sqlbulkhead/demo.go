@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"time"
 )
 
 // demo plays logins beside slow reports, and prints what became of both.
@@ -28,6 +29,7 @@ func demo(ctx context.Context, args []string, stdout io.Writer) (err error) {
 		}
 	}()
 	printHeading(stdout, db, s)
+	began := time.Now()
 	results, err := perform(ctx, db, s, newScreen(stdout))
 	if err != nil {
 		return interruption(ctx, explain(err, db.dsn))
@@ -35,7 +37,7 @@ func demo(ctx context.Context, args []string, stdout io.Writer) (err error) {
 	fmt.Fprintln(stdout)
 	printTable(stdout, results, db.dsn)
 	fmt.Fprintf(stdout, "\n%s\n", verdict(results[0], results[1], results[2]))
-	return nil
+	return writePage(s, began, results)
 }
 
 // interruption is ctx's error instead of whatever it has led to.
@@ -54,7 +56,7 @@ func printHeading(w io.Writer, db *database, s settings) {
 	fmt.Fprintf(w, "%d logins a second beside %d analysts with reports of %s, on %d connections:\n"+
 		"at first no reports, then one pool for all, then partitions of %d connections\n"+
 		"for logins and %d for reports. Played %s.\n\n",
-		s.logins, s.analysts, short(s.report), s.connections, s.oltp(), s.reporting, where)
+		s.logins, s.analysts, short(s.hold), s.connections, s.oltp(), s.reporting, where)
 }
 
 // stage is a handle and what is played on it.
@@ -119,7 +121,7 @@ func (st stage) perform(ctx context.Context, db *database, s settings, out scree
 	}
 	var results []result
 	for _, a := range st.acts {
-		results = append(results, a.perform(ctx, db.store(handle, s.report), out))
+		results = append(results, a.perform(ctx, db.store(handle, s.hold), out))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"html"
 	"net"
 	"os"
 	"strings"
@@ -17,7 +18,7 @@ import (
 
 // brief is a demo that is over in two seconds: what waits behind the reports
 // does so for all of its patience.
-var brief = []string{"demo", "--duration", "400ms", "--report", "20s", "--connections", "10"}
+var brief = []string{"demo", "--duration", "400ms", "--hold", "20s", "--connections", "10"}
 
 // rows are the arrangements in the table on standard output, without names.
 func (o outcome) rows(t *testing.T) map[string][]string {
@@ -236,4 +237,20 @@ func closedPort(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+func TestReportIsAPageWithAPlotPerArrangement(t *testing.T) {
+	path := t.TempDir() + "/page.html"
+	if o := execute(t.Context(), append(brief, "--report", path)...); o.status != 0 || o.stderr != "" {
+		t.Fatalf("%+v", o)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"no reports", "one pool of 10", "partitions 7+3"} {
+		if !strings.Contains(html.UnescapeString(string(page)), `aria-label="`+name+": ") {
+			t.Errorf("no plot of %s", name)
+		}
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -16,9 +18,10 @@ type settings struct {
 	duration    time.Duration // of an arrangement; the baseline takes half of it
 	logins      int           // per second
 	analysts    int
-	report      time.Duration // how long a report takes
+	hold        time.Duration // how long a report takes
 	connections int           // of all pools of an arrangement together
 	reporting   int           // of those, in the partitions
+	page        string        // file to write; empty: none
 }
 
 var defaults = settings{
@@ -26,7 +29,7 @@ var defaults = settings{
 	duration:    10 * time.Second,
 	logins:      100,
 	analysts:    40,
-	report:      2 * time.Second,
+	hold:        2 * time.Second,
 	connections: 20,
 	reporting:   3,
 }
@@ -82,9 +85,10 @@ func (s *settings) flagSet() *flag.FlagSet {
 	fs.Var(span{&s.duration, 100 * time.Millisecond, time.Hour}, "duration", "`time` that each of the two arrangements is played")
 	fs.Var(whole{&s.logins, 1, 10000}, "logins", "`number` of logins that are started per second")
 	fs.Var(whole{&s.analysts, 0, 1000}, "analysts", "`number` of analysts, each running one report after the other")
-	fs.Var(span{&s.report, 10 * time.Millisecond, 30 * time.Second}, "report", "`time` that a report holds its connection")
+	fs.Var(span{&s.hold, 10 * time.Millisecond, 30 * time.Second}, "hold", "`time` that a report holds its connection")
 	fs.Var(whole{&s.connections, 2, 1000}, "connections", "`number` of connections, in both arrangements")
 	fs.Var(whole{&s.reporting, 1, 999}, "reporting", "`number` of those for reports, in the partitions")
+	fs.Var(pageName{&s.page}, "report", "`file.html` to write, with a plot of every login's latency")
 	return fs
 }
 
@@ -217,6 +221,28 @@ func (v span) Set(text string) error {
 }
 
 func (v span) bounds() string { return fmt.Sprintf("from %s to %s", short(v.min), short(v.max)) }
+
+// pageName is a flag that takes the name of a page, in a directory that is there:
+// the page is only written when everything has been played.
+type pageName struct{ at *string }
+
+func (v pageName) String() string {
+	if v.at == nil {
+		return ""
+	}
+	return *v.at
+}
+
+func (v pageName) Set(text string) error {
+	if filepath.Ext(text) != ".html" {
+		return errors.New("must be the name of a file that ends in .html")
+	}
+	if info, err := os.Stat(filepath.Dir(text)); err != nil || !info.IsDir() {
+		return errors.New("must be in a directory that is there")
+	}
+	*v.at = text
+	return nil
+}
 
 // short is d without the units that are zero: 1h, not 1h0m0s.
 func short(d time.Duration) string {

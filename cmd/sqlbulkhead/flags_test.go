@@ -33,8 +33,8 @@ func TestEveryFlagIsExplainedWithItsDefault(t *testing.T) {
 func TestFlagsSetWhatTheySay(t *testing.T) {
 	t.Parallel()
 	got, err := parseFlags([]string{"--driver", "pgx", "--dsn=postgres://h/d", "--duration", "1m", "--logins=7",
-		"--analysts", "0", "--report", "30s", "--connections", "9", "-reporting", "8"}, io.Discard)
-	want := settings{"pgx", "postgres://h/d", time.Minute, 7, 0, 30 * time.Second, 9, 8}
+		"--analysts", "0", "--hold", "30s", "--connections", "9", "-reporting", "8", "--report", "x.html"}, io.Discard)
+	want := settings{"pgx", "postgres://h/d", time.Minute, 7, 0, 30 * time.Second, 9, 8, "x.html"}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -51,7 +51,8 @@ func TestFlagOutOfBoundsIsNamedWithValueAndBound(t *testing.T) {
 		"connections": {"many", "from 2 to 1000"},
 		"reporting":   {"20", "from 1 to 19"},
 		"duration":    {"10", "from 100ms to 1h"},
-		"report":      {"31s", "from 10ms to 30s"},
+		"hold":        {"31s", "from 10ms to 30s"},
+		"report":      {"2s", "ends in .html"},
 	} {
 		o := execute(t.Context(), "demo", "--"+flag, c.value)
 		o.mustFail(t, 2, "flag --"+flag+":", `"`+c.value+`"`, c.bound, "sqlbulkhead demo --help")

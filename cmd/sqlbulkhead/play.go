@@ -57,19 +57,19 @@ func playLogins(ctx context.Context, t traffic, s scenario, count *tally) {
 		if !sleep(ctx, time.Until(due)) {
 			return
 		}
-		all.Go(func() { logIn(ctx, t, i, due, count) })
+		all.Go(func() { logIn(ctx, t, i, begin, due, count) })
 	}
 	sleep(ctx, time.Until(begin.Add(s.duration)))
 }
 
 // logIn measures from when the login was due, so that a wait is not hidden.
-func logIn(ctx context.Context, t traffic, user int, due time.Time, count *tally) {
+func logIn(ctx context.Context, t traffic, user int, begin, due time.Time, count *tally) {
 	limited, cancel := context.WithDeadline(ctx, due.Add(loginPatience))
 	defer cancel()
 	err := t.Login(limited, user)
 	took := time.Since(due)
 	if ctx.Err() == nil {
-		count.login(took, err, limited.Err() != nil)
+		count.login(due.Sub(begin), took, err, limited.Err() != nil)
 	}
 }
 

@@ -14,7 +14,7 @@ func TestProgressIsALineASecondWithTheEndOnce(t *testing.T) {
 		var count tally
 		stop := newScreen(&out).watch("one pool of 20", 2*time.Second, &count)
 		time.Sleep(500 * time.Millisecond)
-		count.login(1, nil, false)
+		count.login(0, 1, nil, false)
 		time.Sleep(2 * time.Second)
 		count.report(nil)
 		stop()

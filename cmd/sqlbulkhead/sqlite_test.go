@@ -25,13 +25,13 @@ func open(t *testing.T, s settings) (*database, store) {
 			t.Error(err)
 		}
 	})
-	return db, db.store(handle, s.report)
+	return db, db.store(handle, s.hold)
 }
 
 func TestReportTakesItsTime(t *testing.T) {
 	t.Parallel()
 	for _, report := range []time.Duration{10 * time.Millisecond, 120 * time.Millisecond} {
-		_, s := open(t, settings{connections: 1, report: report})
+		_, s := open(t, settings{connections: 1, hold: report})
 		begin := time.Now()
 		if err := s.Report(t.Context()); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestReportIsDividedAmongRowsThatExist(t *testing.T) {
 
 func TestReportHoldsOneConnectionAndNoOther(t *testing.T) {
 	t.Parallel()
-	_, s := open(t, settings{connections: 2, report: 20 * time.Second})
+	_, s := open(t, settings{connections: 2, hold: 20 * time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Report(ctx) }()

@@ -2,10 +2,10 @@ package main
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/sqlbulkhead/sqlbulkhead/internal/report"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 )
 
@@ -19,17 +19,17 @@ type counts struct {
 
 // tally counts while an arrangement is played.
 type tally struct {
-	mu        sync.Mutex // guards everything below
-	counts    counts
-	latencies []time.Duration
+	mu     sync.Mutex // guards everything below
+	counts counts
+	logins []report.Login
 }
 
-// login counts a login. late says that it was given up; that and a rejection
+// login counts a login, which was due at that time of the day. late says that it was given up; that and a rejection
 // are failures of the kind that the demo is about, all others are broken too.
-func (t *tally) login(took time.Duration, err error, late bool) {
+func (t *tally) login(at, took time.Duration, err error, late bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.latencies = append(t.latencies, took)
+	t.logins = append(t.logins, report.Login{At: at, Took: took, Failed: err != nil})
 	if err == nil {
 		t.counts.loginsOK++
 		return
@@ -71,26 +71,17 @@ type result struct {
 	name string
 	counts
 	p50, p99, max time.Duration // of all logins, those that failed included
+	logins        []report.Login
 }
 
-func (c counts) logins() int { return c.loginsOK + c.loginsFailed }
+func (c counts) attempts() int { return c.loginsOK + c.loginsFailed }
 
 func (t *tally) result(name string) result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	slices.Sort(t.latencies)
+	all := report.Summarise(t.logins, nil)
 	return result{
-		name: name, counts: t.counts,
-		p50: percentile(t.latencies, 50), p99: percentile(t.latencies, 99), max: percentile(t.latencies, 100),
+		name: name, counts: t.counts, logins: t.logins,
+		p50: time.Duration(all.P50), p99: time.Duration(all.P99), max: time.Duration(all.Max),
 	}
-}
-
-// percentile is the smallest of the sorted values that at least p percent of
-// them do not exceed; 0 if there are none.
-func percentile(sorted []time.Duration, p int) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := (len(sorted)*p + 99) / 100
-	return sorted[max(rank, 1)-1]
 }

@@ -20,11 +20,16 @@ func verdict(alone, shared, parts result) string {
 	return strings.Join(said, "; ") + "."
 }
 
+// suffers reports whether the one pool did.
+func suffers(alone, shared result) bool {
+	return shared.loginsFailed > 0 || shared.p99 > sufferFactor*alone.p99
+}
+
 func sharedVerdict(alone, shared result) string {
 	switch {
 	case shared.loginsFailed > 0:
-		return fmt.Sprintf("In the one pool %d of %d logins failed behind the reports", shared.loginsFailed, shared.logins())
-	case shared.p99 > sufferFactor*alone.p99:
+		return fmt.Sprintf("In the one pool %d of %d logins failed behind the reports", shared.loginsFailed, shared.attempts())
+	case suffers(alone, shared):
 		return fmt.Sprintf("In the one pool no login failed, but their p99 went from %s to %s behind the reports",
 			latency(alone.p99), latency(shared.p99))
 	}
@@ -34,7 +39,7 @@ func sharedVerdict(alone, shared result) string {
 
 func partitionsVerdict(alone, parts result) string {
 	if parts.loginsFailed > 0 {
-		return fmt.Sprintf("the partitions did not serve every login either: %d of %d failed", parts.loginsFailed, parts.logins())
+		return fmt.Sprintf("the partitions did not serve every login either: %d of %d failed", parts.loginsFailed, parts.attempts())
 	}
 	return fmt.Sprintf("in partitions of the same total size every login was served, with a p99 of %s (%s without reports)",
 		latency(parts.p99), latency(alone.p99))

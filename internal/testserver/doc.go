@@ -8,8 +8,8 @@
 // skip the test with a line that says how to get one.
 //
 // [StartPostgres] and [StartMariaDB] start a server for one test alone, which
-// may stop, kill and restart it. [StartPgBouncer] puts a pooler of transactions
-// before a server. [Proxy] stands between a test and a server
+// may pause, stop, kill and restart it. [StartPgBouncer] puts a pooler of
+// transactions before a server. [Proxy] stands between a test and a server
 // and delays, hangs or cuts its connections.
 //
 // A package that uses servers calls [Main] from its TestMain. Servers and

@@ -18,6 +18,8 @@ type process struct{ pid int }
 func (*process) exited() bool                      { return true }
 func (*process) end(syscall.Signal, time.Duration) {}
 func (*process) wait(time.Duration) bool           { return true }
+func (*process) stop() error                       { return errors.ErrUnsupported }
+func (*process) resume()                           {}
 
 func start(engine, string, ...string) (*process, error) { return nil, errors.ErrUnsupported }
 func run(engine, string, ...string) error               { return errors.ErrUnsupported }

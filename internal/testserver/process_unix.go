@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -72,6 +73,39 @@ func (p *process) end(s syscall.Signal, patience time.Duration) {
 		_, _ = p.kin.Read(make([]byte, 1)) // nothing is ever written
 	}
 	p.kin.Close()
+}
+
+// stop freezes the process and its children, or reports that it cannot. The
+// parent comes first, so that it forks no more; a child that it forked while
+// its own signal was under way is found by the second look.
+func (p *process) stop() error {
+	p.signal(syscall.SIGSTOP)
+	for range 2 {
+		time.Sleep(10 * time.Millisecond)
+		if err := p.signalChildren(syscall.SIGSTOP); err != nil {
+			p.signal(syscall.SIGCONT)
+			return err
+		}
+	}
+	return nil
+}
+
+// resume ends stop.
+func (p *process) resume() {
+	p.signal(syscall.SIGCONT)
+	_ = p.signalChildren(syscall.SIGCONT) // they were found before
+}
+
+// signalChildren is for what a signal to the group does not reach: PostgreSQL
+// gives each of its processes a group of its own. It needs Linux.
+func (p *process) signalChildren(s syscall.Signal) error {
+	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", p.pid))
+	for _, field := range strings.Fields(string(list)) {
+		if pid, err := strconv.Atoi(field); err == nil {
+			_ = syscall.Kill(pid, s) // it may be gone already
+		}
+	}
+	return err
 }
 
 // start runs a command of e in dir. Its output goes to dir/log, its process id

@@ -36,11 +36,12 @@ type created struct {
 // watchdogScript clears the directory $0 away once its standard input ends,
 // which is when the test process closes it or is gone: after a panic, an
 // interrupt and a kill -9 too, where no code of ours runs any more. Every
-// process that we start leads its own group and leaves its id in a file.
+// process that we start leads its own group and leaves its id in a file. What
+// is paused wakes up first, or it would not see that it is to end.
 const watchdogScript = `
 read -r _
 pids=$(cat "$0"/*/pid 2>/dev/null)
-for p in $pids; do kill -s QUIT -- "-$p"; done
+for p in $pids; do kill -s CONT "$p" $(cat /proc/$p/task/$p/children); kill -s QUIT -- "-$p"; done
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	alive=
 	for p in $pids; do kill -s 0 -- "-$p" && alive=yes; done

@@ -53,8 +53,9 @@ type Server struct {
 	dir    string
 	port   int
 
-	mu      sync.Mutex // guards process; held until a start or stop is done
+	mu      sync.Mutex // guards the following; held until a start or stop is done
 	process *process   // nil: it does not run
+	paused  bool
 }
 
 // newServer starts a server on a free port.
@@ -123,6 +124,36 @@ func (s *Server) Restart() {
 // dead. What was committed is there after Start.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
+// Pause freezes the server: its sockets stay open and take bytes, and nobody
+// answers. Where that cannot be done, which is outside Linux, it skips the
+// test.
+func (s *Server) Pause() {
+	s.tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil || s.paused {
+		s.tb.Fatal("testserver: the server does not run, or is paused already")
+	}
+	if err := s.process.stop(); err != nil {
+		s.tb.Skipf("testserver: cannot pause a server here: %v", err)
+	}
+	s.paused = true
+}
+
+// Resume ends Pause.
+func (s *Server) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resumeLocked()
+}
+
+func (s *Server) resumeLocked() {
+	if s.paused {
+		s.process.resume()
+		s.paused = false
+	}
+}
+
 // quit ends the server for good, as fast as can be without leavings.
 func (s *Server) quit() { s.end(s.engine.quitSignal()) }
 
@@ -178,6 +209,7 @@ func (s *Server) end(signal syscall.Signal) {
 	if s.process == nil {
 		return
 	}
+	s.resumeLocked() // what is frozen takes no signal but SIGKILL
 	s.process.end(signal, stopTimeout)
 	s.process = nil
 	// The id may soon be another process's: the watchdog must not see it.

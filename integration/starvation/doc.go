@@ -1,0 +1,16 @@
+// Package starvation stages bad days on a real server, each first through one
+// shared pool, which has to be seen to fail, then through partitions of the
+// same total size, in which logins must not notice.
+//
+// [Exercise] runs all of them on one [Server]. What becomes of the logins is
+// written down as JSON and as a page to look at, into the directory that
+// SQLBULKHEAD_REPORT_DIR names; without it, where go test -artifacts keeps it,
+// or nowhere.
+//
+// Latencies are compared with those of the same handle a moment before, when
+// nothing else ran. On a machine that does other things meanwhile one figure is
+// noise: a day on which nothing but the p99, or the time until a pool serves
+// again after a fault, is wrong is played up to three times, and one attempt has
+// to hold. A login that fails while its server lives, a session too many and a
+// call that outlives its timeouts are never forgiven.
+package starvation
