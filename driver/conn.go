@@ -43,7 +43,7 @@ type Conn struct {
 	// bad: ErrBadConn was answered, so that database/sql is about to close the connection. It closes statements first,
 	// under its own lock.
 	bad     bool
-	spare   spareRows
+	spare   *spareRows // nil until the first query
 	dropped bool // database/sql was told to throw it away: its Close is no surprise
 	returns uint // how often it was returned
 }

@@ -34,9 +34,10 @@ func newRows(k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
 	k.p.openRows(1)
 	k.pause(nil)
 	k.done = true
-	w := &k.c.spare
-	if w.busy {
-		w = new(spareRows) // several open rows on one connection: in a transaction, where the driver can
+	w := k.c.spare
+	if w == nil || w.busy { // several open rows on one connection: in a transaction, where the driver can
+		w = new(spareRows)
+		k.c.spare = w
 	}
 	w.busy = true
 	w.rows = rows{k: *k, rows: r, stmt: stmt, spare: w}

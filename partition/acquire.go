@@ -110,10 +110,15 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 
 // wait takes a permit.
 func (a *acquire) wait() error {
-	r := a.pool.registry
-	r.waits.begin(a.tag)
-	defer func() { a.crowd = r.waits.end(a.tag) || a.crowd }()
-	return a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue))
+	err := a.pool.gate.Acquire(a.ctx, 0)
+	if err != gate.ErrTimeout || a.budget.queue <= 0 {
+		return err
+	}
+	waits := &a.pool.registry.waits
+	waits.begin(a.tag)
+	err = a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue))
+	a.crowd = waits.end(a.tag) || a.crowd
+	return err
 }
 
 // left is what remains of a limit; the time in the queue and that for a dial are one.
@@ -195,18 +200,18 @@ func (a *acquire) explain(cause error, waited time.Duration) error {
 	default:
 		return cause
 	}
-	a.pool.describe(e)
-	e.Nested = e.Reason != ReasonPaused && !e.Dialing && !a.crowd && a.pool.registry.holdsFor(a.tag, a.began)
+	a.pool.describe(e, a.began+waited)
+	e.Nested = e.LimitedBy == LimitedByPermits && !a.crowd && a.pool.registry.nested(a.tag, a.began)
 	return e
 }
 
 // describe fills in how the pool is.
-func (p *Pool) describe(e *AcquireError) {
+func (p *Pool) describe(e *AcquireError, now time.Duration) {
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	s, hold := p.gate.StatsLocked(), p.expectedHoldLocked(driver.Now())
+	s, hold := p.gate.StatsLocked(), p.expectedHoldLocked(now)
 	e.MaxOpenConns, e.InUse, e.Waiting, e.MaxWaiting = s.Limit, s.InUse, s.Waiting, s.MaxWaiting
-	e.Holders = p.holdersLocked(driver.Now(), maxBlamed)
+	e.Holders = p.holdersLocked(now, maxBlamed)
 	e.LimitedBy = p.limitedBy(e, s)
 	e.retryAfter = hold * time.Duration(s.Waiting+1) / time.Duration(max(s.Limit, 1))
 }

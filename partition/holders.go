@@ -63,7 +63,7 @@ func (r *Registry) Holders() []Holder {
 
 // holdersLocked returns the n who have held for longest.
 func (p *Pool) holdersLocked(t time.Duration, n int) []Holder {
-	longest := make([]Holder, 0, n+1)
+	longest := make([]Holder, 0, min(n, len(p.out))+1)
 	for _, m := range p.out {
 		h, since := m.loan.get()
 		if h != borrowed || n == 0 || len(longest) == n && t-since <= longest[n-1].Age {
@@ -87,9 +87,10 @@ func (m *member) holder(age time.Duration) Holder {
 	return h
 }
 
-// holdsFor reports whether a connection is held under tag, since before began, on which no statement runs.
-func (r *Registry) holdsFor(tag *workload.Tag, began time.Duration) bool {
-	if tag == nil {
+// nested reports whether a connection is held under tag, since before began, on which no statement runs, while nobody
+// else waits under it.
+func (r *Registry) nested(tag *workload.Tag, began time.Duration) bool {
+	if tag == nil || r.waits.any(tag) {
 		return false
 	}
 	for _, p := range r.sorted {
@@ -150,6 +151,13 @@ func (w *waits) end(tag *workload.Tag) bool {
 		delete(w.tag, tag)
 	}
 	return c.crowd
+}
+
+// any reports whether somebody waits under tag now.
+func (w *waits) any(tag *workload.Tag) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tag[tag] != nil
 }
 
 // callers is the stack of an acquire, from the caller of database/sql on.
