@@ -44,8 +44,8 @@ type Conn struct {
 	// under its own lock.
 	bad     bool
 	spare   *spareRows // nil until the first query
-	dropped bool // database/sql was told to throw it away: its Close is no surprise
-	returns uint // how often it was returned
+	dropped bool       // database/sql was told to throw it away: its Close is no surprise
+	returns uint       // how often it was returned
 }
 
 // ResetSession binds a cached connection for a checkout, if that is possible at once. Otherwise database/sql drops

@@ -67,8 +67,8 @@ func (p *Pool) reclaimHeldLocked(m *member, since, t time.Duration, reason error
 	if !m.loan.change(borrowed, since, inHouse, since) {
 		return
 	}
+	m.holds.end(t - since)
 	p.dropLocked(m)
-	p.holds.end(t - since)
 	p.counters.reclaimed.Add(1)
 	go m.reclaim(h, reason)
 }

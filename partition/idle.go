@@ -132,6 +132,7 @@ func (p *Pool) dropLocked(m *member) {
 	p.out[m.place].place = m.place
 	p.out[last] = nil
 	p.out = p.out[:last]
+	p.holds = p.holds.add(m.holds.take())
 }
 
 // borrow is the last step of an acquire: from now on the connection is its caller's.
@@ -149,7 +150,7 @@ func (p *Pool) borrow(m *member, tag *workload.Tag) {
 func (p *Pool) settle(m *member) (held time.Duration) {
 	t := driver.Now()
 	held = t - m.loan.since()
-	p.holds.end(held)
+	m.holds.end(held)
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	m.loan.set(inHouse, t)
@@ -162,7 +163,7 @@ func (p *Pool) settle(m *member) (held time.Duration) {
 func (p *Pool) takeBack(m *member) (held time.Duration, reason CloseReason) {
 	t := driver.Now()
 	held = t - m.loan.since()
-	p.holds.end(held)
+	m.holds.end(held)
 	if p.park(m, t) {
 		return held, ""
 	}

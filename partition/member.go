@@ -27,6 +27,7 @@ type member struct {
 
 	dies    time.Duration // when its lifetime ends
 	loan    loan          // who has it
+	holds   holds
 	place   int           // in its pool's list of those that are out; the gate's lock guards it
 	expired bool          // found so when it was lent
 	began   time.Duration // when its borrower came for it

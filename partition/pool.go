@@ -35,8 +35,7 @@ type Pool struct {
 	closed bool
 	reaper *time.Timer   // nil until it was first set
 	reapAt time.Duration // when it will look; never if it need not
-
-	holds holds
+	holds  tally         // of connections that are out no more
 
 	facadeMu  sync.Mutex        // guards facade and connector
 	facade    *sql.DB           // DB(); nil until somebody asks

@@ -79,7 +79,8 @@ func (p *Pool) Stats() Stats {
 		s.Enforcement = string(*e)
 	}
 	s.Idle = len(p.idle) + g.Parked
-	s.Held, s.HoldTime, s.HoldMean = p.holds.ended.Load(), time.Duration(p.holds.total.Load()), time.Duration(p.holds.mean.Load())
+	held := p.holdsLocked()
+	s.Held, s.HoldTime, s.HoldMean = held.ended, held.total, held.mean
 	return s
 }
 
@@ -111,21 +112,56 @@ func (c *counters) refused(err error) {
 	}
 }
 
-// holds is how long connections were held.
+// tally is how long connections were held.
+type tally struct {
+	ended uint64
+	total time.Duration
+	mean  time.Duration // exponential, over some holdMemory borrowings
+}
+
+const holdMemory = 16
+
+func (t tally) add(o tally) tally {
+	mine, theirs := time.Duration(min(t.ended, holdMemory)), time.Duration(min(o.ended, holdMemory))
+	if theirs == 0 {
+		return t
+	}
+	return tally{t.ended + o.ended, t.total + o.total, (mine*t.mean + theirs*o.mean) / (mine + theirs)}
+}
+
+// holds is the tally of one connection while it is out. Each counts for itself, so that processors which end borrowings at
+// the same time do not wait for one another's writes. Its borrower alone writes.
 type holds struct {
-	ended atomic.Uint64
-	total atomic.Int64
-	mean  atomic.Int64 // exponential, over some 16 borrowings; of two that end at once one may go unnoticed
+	ended       atomic.Uint64
+	total, mean atomic.Int64
 }
 
 func (h *holds) end(held time.Duration) {
-	h.total.Add(int64(held))
-	if h.ended.Add(1) == 1 {
-		h.mean.Store(int64(held))
-		return
-	}
+	n := h.ended.Load() + 1
 	mean := h.mean.Load()
-	h.mean.Store(mean + (int64(held)-mean)/16)
+	h.mean.Store(mean + (int64(held)-mean)/int64(min(n, holdMemory)))
+	h.total.Store(h.total.Load() + int64(held))
+	h.ended.Store(n)
+}
+
+func (h *holds) read() tally {
+	return tally{h.ended.Load(), time.Duration(h.total.Load()), time.Duration(h.mean.Load())}
+}
+
+// take returns the tally and begins anew.
+func (h *holds) take() tally {
+	t := h.read()
+	h.ended.Store(0)
+	h.total.Store(0)
+	return t
+}
+
+func (p *Pool) holdsLocked() tally {
+	t := p.holds
+	for _, m := range p.out {
+		t = t.add(m.holds.read())
+	}
+	return t
 }
 
 // holdSample is how many of the connections that are out tell how long they have been: a rejection must not take longer
@@ -135,11 +171,13 @@ const holdSample = 32
 // expectedHoldLocked is how long a permit is likely to be held: as of late, or longer if those that are out now have been.
 func (p *Pool) expectedHoldLocked(t time.Duration) time.Duration {
 	var sum, n time.Duration
+	held := p.holds
 	for _, m := range p.out[:min(len(p.out), holdSample)] {
 		if h, since := m.loan.get(); h == borrowed {
 			sum += t - since
 			n++
 		}
+		held = held.add(m.holds.read())
 	}
-	return max(time.Duration(p.holds.mean.Load()), sum/max(n, 1))
+	return max(held.mean, sum/max(n, 1))
 }

@@ -51,11 +51,13 @@ type Gate struct {
 	out   atomic.Int64 // permits that are out, parked ones included
 	calm  atomic.Bool  // what Calm says; kept by Unlock
 
+	_ [64]byte // what is written all the time is not to share a cache line with what is read all the time
+
 	// Counted without mu.
 	parked   atomic.Int64
-	peak     atomic.Int64 // the most that ever were in use
 	acquired atomic.Uint64
 	saturation
+	peak atomic.Int64 // the most that ever were in use
 }
 
 // Stats is a snapshot of a gate.
