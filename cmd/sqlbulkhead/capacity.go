@@ -33,19 +33,23 @@ type dbServer struct {
 	err      error // why the capacity is not known
 }
 
+// besidePools is how many connections each data source can have beside its
+// pools: one for health checks, and two to end cancelled statements.
+const besidePools = 3
+
 // perInstance is how many connections an instance can have in these pools, and
-// for the health check of each data source.
-func perInstance(sessions []*session) (pooled, health int) {
-	shared := 0
+// beside them.
+func perInstance(sessions []*session) (pooled, beside int) {
+	own, shared := 0, 0
 	for _, s := range sessions {
 		pooled += s.pool.Config().MaxOpenConns
 		if s.own() {
-			health++
+			own++
 		} else {
 			shared = 1
 		}
 	}
-	return pooled, health + shared
+	return pooled, (own + shared) * besidePools
 }
 
 // countOthers takes what this program has open off what the server counted.
@@ -104,8 +108,8 @@ func (d *dbServer) name() string {
 }
 
 func (c *checkup) need(sessions []*session) int {
-	pooled, health := perInstance(sessions)
-	return (pooled + health) * c.instances
+	pooled, beside := perInstance(sessions)
+	return (pooled + beside) * c.instances
 }
 
 func (c *checkup) judgeCapacity(f *findings, d *dbServer) {

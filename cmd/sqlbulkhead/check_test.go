@@ -90,11 +90,11 @@ func TestCheckReportsConnectionsAndTimeoutsOfPostgres(t *testing.T) {
 		checkOn(t, driver, server.DSN, "--config", pools(t, nil), "--instances", "4").mustPass(t,
 			"PostgreSQL 15", "(admin, batch, oltp, reporting) primary",
 			"allows 200 connections, 3 of them reserved; others use 20 now",
-			"needed: (17 in pools + 1 for health checks) × 4 = 72",
+			"needed: (17 in pools + 3 for health checks and cancels) × 4 = 80",
 			"oltp 10 5s 5s server "+pooler, "reporting 3 1m 1m server "+pooler,
 			"batch 2 15m 15m server "+pooler, "admin 2 none none nobody "+pooler)
 	}
-	checkOn(t, "pgx", server.DSN, "--config", pools(t, nil), "--instances", "10").mustPass(t,
+	checkOn(t, "pgx", server.DSN, "--config", pools(t, nil), "--instances", "9").mustPass(t,
 		"note: PostgreSQL", "180 connections needed, and only 177 are left beside the 20 in use now")
 }
 
@@ -136,16 +136,16 @@ func TestCheckReportsConnectionsAndTimeoutsOfMariaDB(t *testing.T) {
 	occupy(t, "mysql", server.DSN, 3)
 	checkOn(t, "mysql", server.DSN, "--config", pools(t, map[string]string{"oltp": `"statement_timeout": "1500ms"`})).mustPass(t,
 		"MariaDB 10", "primary", "allows 300 connections, and 1 more for an administrator; others use 3 now",
-		"needed: (17 in pools + 1 for health checks) × 1 = 18",
+		"needed: (17 in pools + 3 for health checks and cancels) × 1 = 20",
 		"oltp 10 1.5s 1.5s server unknown", "admin 2 none none nobody unknown")
 }
 
 func TestMoreConnectionsThanTheServerAllowsBreak(t *testing.T) {
 	t.Parallel()
-	o := checkOn(t, "pgx", testserver.Postgres(t), "--config", pools(t, nil), "--instances", "11")
-	o.mustBreak(t, 1, "198 connections needed, and the server allows 197")
-	o = checkOn(t, "mysql", testserver.MariaDB(t), "--config", pools(t, nil), "--instances", "17")
-	o.mustBreak(t, 1, "306 connections needed, and the server allows 300")
+	o := checkOn(t, "pgx", testserver.Postgres(t), "--config", pools(t, nil), "--instances", "10")
+	o.mustBreak(t, 1, "200 connections needed, and the server allows 197")
+	o = checkOn(t, "mysql", testserver.MariaDB(t), "--config", pools(t, nil), "--instances", "16")
+	o.mustBreak(t, 1, "320 connections needed, and the server allows 300")
 }
 
 // role makes a role that may have so many connections, and returns a DSN for it.
@@ -167,15 +167,15 @@ func TestLimitOfTheRoleBreaks(t *testing.T) {
 	dsn := role(t, "check_shop", 30)
 	checkOn(t, "pgx", dsn, "--config", pools(t, nil)).mustPass(t)
 	checkOn(t, "pgx", dsn, "--config", pools(t, nil), "--instances", "2").mustBreak(t, 1,
-		"36 connections needed, and the role check_shop may have 30")
+		"40 connections needed, and the role check_shop may have 30")
 }
 
 func TestLimitOfARoleIsForThePoolsThatUseIt(t *testing.T) {
 	t.Parallel()
-	config := pools(t, map[string]string{"reporting": fmt.Sprintf(`"dsn": %q`, role(t, "check_reader", 8))})
+	config := pools(t, map[string]string{"reporting": fmt.Sprintf(`"dsn": %q`, role(t, "check_reader", 12))})
 	checkOn(t, "pgx", testserver.Postgres(t), "--config", config, "--instances", "2").mustPass(t)
 	checkOn(t, "pgx", testserver.Postgres(t), "--config", config, "--instances", "3").mustBreak(t, 1,
-		"12 connections needed, and the role check_reader may have 8")
+		"18 connections needed, and the role check_reader may have 12")
 }
 
 func TestLimitOfTheAccountBreaks(t *testing.T) {
@@ -184,7 +184,7 @@ func TestLimitOfTheAccountBreaks(t *testing.T) {
 	t.Cleanup(func() { with(t, "mysql", admin, "DROP USER check_shop@'127.0.0.1'") })
 	with(t, "mysql", admin, "CREATE USER check_shop@'127.0.0.1' IDENTIFIED BY 'pl4inly' WITH MAX_USER_CONNECTIONS 30")
 	o := checkOn(t, "mysql", "check_shop:pl4inly@tcp("+testserver.AddrOf(admin)+")/", "--config", pools(t, nil), "--instances", "2")
-	o.mustBreak(t, 1, "36 connections needed, and the account check_shop@127.0.0.1 may have 30",
+	o.mustBreak(t, 1, "40 connections needed, and the account check_shop@127.0.0.1 may have 30",
 		"primary or replica: unknown (this account may not SHOW SLAVE STATUS)")
 	if strings.Contains(o.stdout+o.stderr, "pl4inly") {
 		t.Error("the password is shown")
@@ -204,7 +204,7 @@ func TestPoolsOnOneServerAreCountedTogetherWhateverTheirDataSources(t *testing.T
 	dsn := testserver.Postgres(t)
 	config := pools(t, map[string]string{"reporting": fmt.Sprintf(`"dsn": %q, "max_open_conns": 8`, dsn+"&application_name=reports")})
 	checkOn(t, "pgx", dsn, "--config", config).mustPass(t,
-		"(admin, batch, oltp, reporting)", "needed: (22 in pools + 2 for health checks) × 1 = 24")
+		"(admin, batch, oltp, reporting)", "needed: (22 in pools + 6 for health checks and cancels) × 1 = 28")
 }
 
 func TestPoolWithAServerOfItsOwnIsCountedThere(t *testing.T) {
@@ -212,8 +212,8 @@ func TestPoolWithAServerOfItsOwnIsCountedThere(t *testing.T) {
 	shared, replica := testserver.Postgres(t), testserver.StartPostgres(t)
 	config := pools(t, map[string]string{"reporting": fmt.Sprintf(`"dsn": %q`, replica.DSN)})
 	o := checkOn(t, "pgx", shared, "--config", config, "--instances", "2")
-	o.mustPass(t, "(admin, batch, oltp) primary", "needed: (14 in pools + 1 for health checks) × 2 = 30",
-		"(reporting) primary", "needed: (3 in pools + 1 for health checks) × 2 = 8")
+	o.mustPass(t, "(admin, batch, oltp) primary", "needed: (14 in pools + 3 for health checks and cancels) × 2 = 34",
+		"(reporting) primary", "needed: (3 in pools + 3 for health checks and cancels) × 2 = 12")
 
 	replica.Stop()
 	o = checkOn(t, "pgx", shared, "--config", config)

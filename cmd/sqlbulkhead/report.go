@@ -40,8 +40,8 @@ func (d *dbServer) print(w io.Writer, instances int) {
 		}
 		fmt.Fprintf(w, "; others use %d now\n", d.others)
 	}
-	pooled, health := perInstance(d.sessions)
-	fmt.Fprintf(w, "  needed: (%d in pools + %d for health checks) × %d = %d\n\n", pooled, health, instances, (pooled+health)*instances)
+	pooled, beside := perInstance(d.sessions)
+	fmt.Fprintf(w, "  needed: (%d in pools + %d for health checks and cancels) × %d = %d\n\n", pooled, beside, instances, (pooled+beside)*instances)
 }
 
 var poolHeadings = []string{"pool", "max open", "statement timeout", "on the server", "enforced by", "pooler"}
