@@ -28,8 +28,8 @@ func (c *Conn) start(ctx context.Context, p *Physical, query string) (call, cont
 		return call{done: true}, nil, p.doom
 	}
 	traits := p.traits(query)
-	k := call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: latest(ctx), began: Now()}
-	k.at = k.began
+	k := call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: Now()}
+	k.at, k.latest = k.began, latest(ctx, k.began)
 	derived, cancel, ok := p.current.take(ctx)
 	if !ok {
 		derived, cancel = p.derive(ctx)
@@ -55,12 +55,13 @@ func (k *call) deadline(left time.Duration) time.Duration {
 // context, and the guard ends the call.
 const callerGrace = time.Second
 
-func latest(ctx context.Context) time.Duration {
+// latest is when a call that begins at began has ignored the deadline of ctx for that long.
+func latest(ctx context.Context, began time.Duration) time.Duration {
 	d, ok := ctx.Deadline()
 	if !ok {
 		return forever
 	}
-	return d.Sub(epoch) + callerGrace
+	return max(d.Sub(epoch), began) + callerGrace
 }
 
 // resume begins a further driver call of the same statement. Only the time inside driver calls is the statement's; a

@@ -12,6 +12,9 @@ import (
 // drainPoll is how often Drain looks whether the last holder is gone.
 const drainPoll = 5 * time.Millisecond
 
+// drainGrace is how long it then waits for statements to end on the server.
+const drainGrace = 2 * time.Second
+
 // Drain closes the registry with care: it turns new acquires away, with database/sql's own error of a closed handle, waits
 // until those who hold a connection have given it back, at most until ctx ends, and then takes back what is still held, as
 // MaxHold does: statements are ended on the server, and their holders get ErrReclaimed. In the end it closes the *sql.DB.
@@ -33,7 +36,7 @@ func (r *Registry) Drain(ctx context.Context) error {
 	} else {
 		err = nil
 	}
-	grace, cancel := context.WithTimeout(context.Background(), endGiveUp)
+	grace, cancel := context.WithTimeout(context.Background(), drainGrace)
 	defer cancel()
 	for r.inUse() > 0 && sleep(grace, drainPoll) {
 	}

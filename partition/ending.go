@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
@@ -15,8 +16,12 @@ import (
 const (
 	// endForce is how long a statement has to end after it was asked to; then its session is ended with it.
 	endForce = 500 * time.Millisecond
+	// endAsk is how long one question to the server may take.
+	endAsk = time.Second
 	// endGiveUp is after how long the permit is given back although nothing is known.
-	endGiveUp = 2 * time.Second
+	endGiveUp = 10 * time.Second
+	// seeGiveUp is the same for a connection on which nothing ran.
+	seeGiveUp = time.Second
 	// closeGiveUp is how long a driver may take to close a connection on which a statement was cut short.
 	closeGiveUp = 30 * time.Second
 )
@@ -41,7 +46,7 @@ func (m *member) end(e driver.Ending, reason CloseReason) {
 		defer close(closed)
 		m.shut(reason)
 	}()
-	outcome := m.endOnServer(m.noteEnd)
+	outcome := m.endOnServer(endGiveUp, m.noteEnd)
 	if outcome == EndConfirmed && e == driver.BrokenOff {
 		outcome = EndForced
 	}
@@ -61,25 +66,26 @@ func (m *member) end(e driver.Ending, reason CloseReason) {
 func (m *member) shutAndSee(reason CloseReason) {
 	m.shut(reason)
 	if reason == CloseBad && m.pool.registry.life.Err() == nil {
-		m.endOnServer(nil)
+		m.endOnServer(seeGiveUp, nil)
 	}
 }
 
 // endOnServer asks the server until the session is gone: politely at first, then by force.
-func (m *member) endOnServer(note func(error)) EndOutcome {
+func (m *member) endOnServer(giveUp time.Duration, note func(error)) EndOutcome {
 	ender, ok := m.dialect.(stmttimeout.Ender)
 	if !ok || m.applied.Session == "" {
 		return EndUnknown
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), endGiveUp)
+	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()
 	began, force := driver.Now(), false
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		gone, err := m.pool.server.control.end(ctx, m.pool.server, ender, m.applied.Session, force)
+		gone, err := m.ask(ctx, ender, force)
 		if note != nil {
 			note(err)
 		}
 		switch {
+		case errors.Is(err, context.DeadlineExceeded): // a server that is slow, or paused; or a lane whose network hangs
 		case err != nil:
 			return EndUnknown
 		case gone && force:
@@ -92,6 +98,12 @@ func (m *member) endOnServer(note func(error)) EndOutcome {
 		}
 		force = force || driver.Now()-began >= endForce
 	}
+}
+
+func (m *member) ask(ctx context.Context, ender stmttimeout.Ender, force bool) (gone bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, endAsk)
+	defer cancel()
+	return m.pool.server.control.end(ctx, m.pool.server, ender, m.applied.Session, force)
 }
 
 // noteEnd keeps in mind why a statement could not be ended. That the registry is closed is no problem.

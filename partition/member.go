@@ -105,6 +105,9 @@ func (m *member) explain(ctx context.Context, f driver.Failure) error {
 	case !f.Guarded && !byServer:
 		return f.Err
 	case f.Guarded && ctx.Err() != nil && (f.Limit.Statement == 0 || f.Elapsed < f.Limit.Statement):
+		if errors.Is(f.Err, ctx.Err()) {
+			return f.Err
+		}
 		return errors.Join(ctx.Err(), f.Err) // the driver had not noticed that its caller's time was up
 	}
 	e := &stmttimeout.Error{Limit: f.Limit.Statement, Elapsed: f.Elapsed, ByServer: byServer, Err: f.Err}
