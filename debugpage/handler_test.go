@@ -52,8 +52,11 @@ type shown struct {
 	Free     int
 	Waiting  int
 	Acquired uint64
-	Full     uint64  `json:"rejected_queue_full"`
-	TimedOut uint64  `json:"rejected_acquire_timeout"`
+	Full     uint64 `json:"rejected_queue_full"`
+	TimedOut uint64 `json:"rejected_acquire_timeout"`
+	Exceeded uint64 `json:"statement_timeouts"`
+	Unknown  uint64 `json:"ended_unknown"`
+	Leaked   uint64
 	HoldMean float64 `json:"hold_mean_seconds"`
 	Settings partition.PoolConfig
 	Holders  []struct {
@@ -67,9 +70,10 @@ func TestPageHasTheNumbersOfTheRegistryUnderLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		db, reg := setup(t, partition.WithPool(workload.OLTP, partition.PoolConfig{
-			MaxOpenConns: 3, MaxWaiting: 2, AcquireTimeout: 100 * time.Millisecond}))
+			MaxOpenConns: 3, MaxWaiting: 2, AcquireTimeout: 100 * time.Millisecond, StatementTimeout: 50 * time.Millisecond,
+			LeakAfter: 35 * time.Millisecond}))
 		for i := range 40 {
-			go db.ExecContext(oltp, "sleep 30ms")
+			go db.ExecContext(oltp, []string{"sleep 30ms", "hang"}[i%2])
 			if i%4 == 3 {
 				time.Sleep(20 * time.Millisecond)
 				synctest.Wait()
@@ -79,6 +83,10 @@ func TestPageHasTheNumbersOfTheRegistryUnderLoad(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		compare(t, reg)
+		p, _ := reg.Pool(workload.OLTP)
+		if s := p.Stats(); s.RejectedQueueFull == 0 || s.StatementTimeouts == 0 || s.EndedUnknown == 0 || s.Leaked == 0 {
+			t.Errorf("that was no load: %+v", s)
+		}
 	})
 }
 
@@ -100,6 +108,7 @@ func compare(t *testing.T, reg *partition.Registry) {
 		s, got := p.Stats(), v.Pools[i]
 		if got.Name != s.Workload || got.InUse != s.InUse || got.Idle != s.Idle || got.Waiting != s.Waiting ||
 			got.Free != s.MaxOpenConns-s.InUse-s.Idle || got.Acquired != s.Acquired || got.Full != s.RejectedQueueFull ||
+			got.Exceeded != s.StatementTimeouts || got.Unknown != s.EndedUnknown || got.Leaked != s.Leaked ||
 			got.TimedOut != s.RejectedTimeout || got.HoldMean != s.HoldMean.Seconds() || len(got.Holders) != holders[p.Name()] {
 			t.Errorf("shown %+v, is %+v", got, s)
 		}
