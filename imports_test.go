@@ -23,6 +23,7 @@ var arrows = map[string][]string{
 	"internal/testserver": nil,
 	"partition":           {"workload", "stmttimeout", "driver", "internal/gate"},
 	"httpbulkhead":        {"partition", "workload"},
+	"debugpage":           {"partition", "workload"},
 }
 
 type goPackage struct {

@@ -16,5 +16,10 @@
 // .use_time and .create_time, in seconds. They are conventions in development, of version 1.43.0.
 //
 // Ours: sqlbulkhead.rejections by sqlbulkhead.reason, sqlbulkhead.statement_timeouts, and sqlbulkhead.saturated_time, the
-// seconds for which every connection was in use.
+// seconds for which every connection was in use. Of statements that were cut short, by their timeout or by a caller that gave
+// up: sqlbulkhead.statements_ending, those whose end on the server is awaited, their permits in use until then;
+// sqlbulkhead.statements_ended by sqlbulkhead.outcome, which is confirmed, forced or unknown; and sqlbulkhead.end_problem, 1
+// while they cannot be ended there, of all pools of that server: why is in the log and in partition.Stats, not in an
+// attribute. sqlbulkhead.leaks counts connections held for longer than LeakAfter, sqlbulkhead.reclaims those taken back: by
+// MaxHold, or when the registry was drained.
 package otel

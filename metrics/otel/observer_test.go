@@ -10,13 +10,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
 	"github.com/sqlbulkhead/sqlbulkhead/metrics/otel"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
-// want fails the test for each of the oltp pool's series that is not as it should be: name, or name/reason, or
-// name/state.
+// want fails the test for each of the oltp pool's series that is not as it should be: name, or name/reason,
+// name/outcome, or name/state.
 func (r *rig) want(expected map[string]float64) {
 	r.Helper()
 	all := r.collect()
@@ -24,6 +25,8 @@ func (r *rig) want(expected map[string]float64) {
 		name, which, ok := strings.Cut(key, "/")
 		var extra []attribute.KeyValue
 		switch {
+		case ok && name == "sqlbulkhead.statements_ended":
+			extra = append(extra, attribute.String("sqlbulkhead.outcome", which))
 		case ok && strings.HasPrefix(name, "sqlbulkhead."):
 			extra = append(extra, attribute.String("sqlbulkhead.reason", which))
 		case ok:
@@ -78,6 +81,48 @@ func TestInstrumentsFollowThePools(t *testing.T) {
 			"sqlbulkhead.statement_timeouts":         1,
 			"sqlbulkhead.saturated_time":             0.3,
 		})
+	})
+}
+
+func TestStatementCutShortIsEndingUntilItsConnectionIsClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, server := setup(t, partition.PoolConfig{StatementTimeout: 10 * ms})
+		server.On(fakedb.CloseConn, fakedb.Delay(time.Second))
+		r.db.ExecContext(oltp, "hang")
+		synctest.Wait()
+		r.want(map[string]float64{
+			"sqlbulkhead.statements_ending":        1,
+			"sqlbulkhead.statements_ended/unknown": 0,
+			"db.client.connection.count/used":      1,
+		})
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		r.want(map[string]float64{
+			"sqlbulkhead.statements_ending":          0,
+			"sqlbulkhead.statements_ended/confirmed": 0,
+			"sqlbulkhead.statements_ended/forced":    0,
+			"sqlbulkhead.statements_ended/unknown":   1,
+			"sqlbulkhead.end_problem":                0,
+			"db.client.connection.count/used":        0,
+		})
+	})
+}
+
+func TestConnectionHeldForTooLongIsCountedAsALeakAndWhenTakenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := setup(t, partition.PoolConfig{LeakAfter: time.Second, MaxHold: time.Minute})
+		conn, err := r.db.Conn(oltp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		time.Sleep(30 * time.Second)
+		r.want(map[string]float64{"sqlbulkhead.leaks": 1, "sqlbulkhead.reclaims": 0})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		r.want(map[string]float64{"sqlbulkhead.leaks": 1, "sqlbulkhead.reclaims": 1})
 	})
 }
 

@@ -112,6 +112,12 @@ func value(m metricdata.Metrics, extra ...attribute.KeyValue) (float64, bool) {
 				return float64(p.Value), true
 			}
 		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			if p.Attributes.Equals(&set) {
+				return float64(p.Value), true
+			}
+		}
 	case metricdata.Sum[float64]:
 		for _, p := range data.DataPoints {
 			if p.Attributes.Equals(&set) {

@@ -133,6 +133,52 @@ func TestConnectionsAreCountedFromDialToClose(t *testing.T) {
 	})
 }
 
+func TestStatementCutShortIsEndingUntilItsConnectionIsClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, pool(workload.OLTP, partition.PoolConfig{StatementTimeout: 10 * ms}))
+		r.server.On(fakedb.CloseConn, fakedb.Delay(time.Second))
+		r.db.ExecContext(oltp, "hang")
+		synctest.Wait()
+		r.want(map[string]float64{
+			"sqlbulkhead_statements_ending":              1,
+			"sqlbulkhead_statements_ended_total/unknown": 0,
+			"go_sql_in_use_connections":                  1,
+		})
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		r.want(map[string]float64{
+			"sqlbulkhead_statements_ending":                0,
+			"sqlbulkhead_statements_ended_total/confirmed": 0,
+			"sqlbulkhead_statements_ended_total/forced":    0,
+			"sqlbulkhead_statements_ended_total/unknown":   1,
+			"sqlbulkhead_end_problem":                      0,
+			"go_sql_in_use_connections":                    0,
+		})
+	})
+}
+
+func TestConnectionHeldForTooLongIsCountedAsALeakAndWhenTakenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, pool(workload.OLTP, partition.PoolConfig{LeakAfter: time.Second, MaxHold: time.Minute}))
+		conn, err := r.db.Conn(oltp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		time.Sleep(30 * time.Second)
+		r.want(map[string]float64{"sqlbulkhead_leaks_total": 1, "sqlbulkhead_reclaims_total": 0})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		r.want(map[string]float64{
+			"sqlbulkhead_leaks_total":                        1,
+			"sqlbulkhead_reclaims_total":                     1,
+			"sqlbulkhead_connections_closed_total/reclaimed": 1,
+		})
+	})
+}
+
 func TestPoolThatNeverQueuesHasNoAcquireTimeout(t *testing.T) {
 	t.Parallel()
 	r := setup(t, pool(workload.OLTP, partition.PoolConfig{AcquireTimeout: partition.NoWait}))

@@ -53,7 +53,7 @@ var labelName = regexp.MustCompile(`([a-z_]+)(?:=|!=|=~|!~)"|\bby \(([a-z_, ]+)\
 
 func TestDashboardAsksForMetricsAndLabelsThatAreExported(t *testing.T) {
 	t.Parallel()
-	known, labels := exported(t), []string{"db_name", "pool", "reason", "le"}
+	known, labels := exported(t), []string{"db_name", "pool", "reason", "outcome", "le"}
 	exprs, variables := queries(t)
 	for _, q := range slices.Concat(exprs, variables) {
 		names := metricNames(q)

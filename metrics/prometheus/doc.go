@@ -17,6 +17,12 @@
 // connections are in go_sql_max_lifetime_closed_total, since the pools do not tell lifetime and idle time apart. What that
 // collector does not know is named sqlbulkhead_.
 //
+// Of statements that were cut short, by their timeout or by a caller that gave up, sqlbulkhead_statements_ending is how many
+// are awaited to end on the server, their permits in use until then; sqlbulkhead_statements_ended_total has an outcome:
+// confirmed, forced or unknown. sqlbulkhead_end_problem is 1 while they cannot be ended there, of all pools of that server;
+// why is in the log and in partition.Stats, not in a label. sqlbulkhead_leaks_total counts connections held for longer than
+// LeakAfter, sqlbulkhead_reclaims_total those taken back: by MaxHold, or when the registry was drained.
+//
 // Alerting and recording rules are in rules.yml beside this file, a Grafana dashboard in dashboard.json.
 //
 // # A plain handle beside

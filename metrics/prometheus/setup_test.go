@@ -114,6 +114,9 @@ func (r *rig) want(expected map[string]float64) {
 		key := name + `{db_name="orders",pool="oltp"}`
 		if base, label, ok := strings.Cut(name, "/"); ok {
 			key = base + `{db_name="orders",pool="oltp",reason="` + label + `"}`
+			if base == "sqlbulkhead_statements_ended_total" {
+				key = base + `{db_name="orders",outcome="` + label + `",pool="oltp"}`
+			}
 		}
 		if got, ok := flat[key]; !ok || got != v {
 			r.Errorf("%s = %v (there: %v), want %v", key, got, ok, v)

@@ -78,6 +78,22 @@ var values = []value{
 	{"sqlbulkhead_statement_timeouts_total", "Statements that exceeded their timeout.", counter, "", "",
 		func(s *snapshot) float64 { return float64(s.StatementTimeouts) }},
 
+	{"sqlbulkhead_statements_ending", "Statements that were cut short and whose end on the server is awaited.", gauge, "", "",
+		func(s *snapshot) float64 { return float64(s.Ending) }},
+	{"sqlbulkhead_statements_ended_total", endings, counter, "outcome", string(partition.EndConfirmed),
+		func(s *snapshot) float64 { return float64(s.EndedConfirmed) }},
+	{"sqlbulkhead_statements_ended_total", endings, counter, "outcome", string(partition.EndForced),
+		func(s *snapshot) float64 { return float64(s.EndedForced) }},
+	{"sqlbulkhead_statements_ended_total", endings, counter, "outcome", string(partition.EndUnknown),
+		func(s *snapshot) float64 { return float64(s.EndedUnknown) }},
+	// The text would make a series of every error; the log has it.
+	{"sqlbulkhead_end_problem", "1 while statements cannot be ended on the server, else 0. The log says why.", gauge, "", "",
+		func(s *snapshot) float64 { return boolean(s.EndProblem != "") }},
+	{"sqlbulkhead_leaks_total", "Connections that were held for longer than LeakAfter.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.Leaked) }},
+	{"sqlbulkhead_reclaims_total", "Connections that were taken back from their holder.", counter, "", "",
+		func(s *snapshot) float64 { return float64(s.Reclaimed) }},
+
 	{"sqlbulkhead_connections_opened_total", "Connections that were opened.", counter, "", "",
 		func(s *snapshot) float64 { return float64(s.Opened) }},
 	{"sqlbulkhead_dial_failures_total", "Connections that could not be opened, or not set up.", counter, "", "",
@@ -90,11 +106,14 @@ var values = []value{
 		func(s *snapshot) float64 { return float64(s.closed[partition.CloseSurplus]) }},
 	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseShutdown),
 		func(s *snapshot) float64 { return float64(s.closed[partition.CloseShutdown]) }},
+	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseReclaimed),
+		func(s *snapshot) float64 { return float64(s.closed[partition.CloseReclaimed]) }},
 }
 
 const (
 	rejections = "Acquires that the pool refused, by reason."
 	closings   = "Connections that were closed, by reason."
+	endings    = "Statements that were cut short, by what is known of their end on the server."
 )
 
 // histograms are the metrics that an [Observer] feeds.

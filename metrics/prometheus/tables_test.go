@@ -36,6 +36,8 @@ func TestEveryStatisticOfAPoolHasARow(t *testing.T) {
 			field.SetUint(7)
 		case field.Kind() == reflect.Bool:
 			field.SetBool(true)
+		case field.Kind() == reflect.String:
+			field.SetString("seven")
 		}
 		if slices.Equal(readAll(s), before) {
 			t.Errorf("no row of values reads Stats.%s", name)
@@ -54,20 +56,26 @@ func readAll(s snapshot) (all []float64) {
 	return all
 }
 
-func TestEveryReasonHasARow(t *testing.T) {
+func TestEveryReasonAndOutcomeHasARow(t *testing.T) {
 	t.Parallel()
-	const metric = "sqlbulkhead_connections_closed_total"
-	source, err := os.ReadFile("../../partition/observer.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reasons := regexp.MustCompile(`\bClose\w+ +CloseReason = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
-	if len(reasons) < 4 {
-		t.Fatalf("found %d reasons alone", len(reasons))
-	}
-	for _, m := range reasons {
-		if !slices.ContainsFunc(values, func(v value) bool { return v.name == metric && v.labelValue == m[1] }) {
-			t.Errorf("%s has no row for reason %s", metric, m[1])
+	for _, kind := range []struct{ metric, label, source, constant string }{
+		{"sqlbulkhead_connections_closed_total", "reason", "observer.go", `\bClose\w+ +CloseReason = "(\w+)"`},
+		{"sqlbulkhead_statements_ended_total", "outcome", "ending.go", `\bEnd\w+ +EndOutcome = "(\w+)"`},
+	} {
+		source, err := os.ReadFile("../../partition/" + kind.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := regexp.MustCompile(kind.constant).FindAllStringSubmatch(string(source), -1)
+		if len(texts) < 3 {
+			t.Fatalf("found %d in %s alone", len(texts), kind.source)
+		}
+		for _, m := range texts {
+			if !slices.ContainsFunc(values, func(v value) bool {
+				return v.name == kind.metric && v.label == kind.label && v.labelValue == m[1]
+			}) {
+				t.Errorf("%s has no row for %s %s", kind.metric, kind.label, m[1])
+			}
 		}
 	}
 }
