@@ -90,7 +90,7 @@ func Preferred(name string) error {
 	}
 	return docker(func(ctx context.Context, c *client.Client) error {
 		if _, err := c.ImageInspect(ctx, image); err != nil {
-			return fmt.Errorf("%s names no image, and that of %s: %w", k.variable, image, err)
+			return fmt.Errorf("%s names no image, and the default is not here: %w", k.variable, err)
 		}
 		return nil
 	})
