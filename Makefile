@@ -19,10 +19,12 @@ test: bin/testsum ## run the tests of all modules, with the race detector
 conformance: ## run every driver plain and partitioned, and print what differs, by driver
 	cd conformance && $(GO) test -count=1 -timeout 20m $(TESTFLAGS)
 
+PACKAGES = ./...
+
 .PHONY: integration
 integration: bin/testsum ## stage bad days on real servers, and write integration/report/index.html
 	rm -rf integration/report
-	cd integration && SQLBULKHEAD_REPORT_DIR=$(CURDIR)/integration/report ../bin/testsum -p 1 -count 1 -timeout 30m $(TESTFLAGS) ./...
+	cd integration && SQLBULKHEAD_REPORT_DIR=$(CURDIR)/integration/report ../bin/testsum -p 1 -count 1 -timeout 30m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: bench
 bench: ## run the benchmarks, each beside its twin on plain database/sql, and check the bounds

@@ -221,6 +221,22 @@ func TestMissingImageIsAReasonThatNamesTheWayOut(t *testing.T) {
 	}
 }
 
+func TestContainerIsPreferredWhereItsImageIsNamedOrHere(t *testing.T) {
+	k := kinds[Postgres]
+	t.Setenv(k.variable, "sqlbulkhead/absent:local")
+	if err := Preferred(Postgres); err != nil {
+		t.Errorf("an image is named, and has to work: %v", err)
+	}
+	t.Setenv(k.variable, "")
+	here := docker(func(ctx context.Context, c *client.Client) error {
+		_, err := c.ImageInspect(ctx, k.official)
+		return err
+	})
+	if err := Preferred(Postgres); (err == nil) != (here == nil) {
+		t.Errorf("got %v, where a look for the image gives %v", err, here)
+	}
+}
+
 func TestUnknownKindIsAnError(t *testing.T) {
 	t.Parallel()
 	if err := Available("oracle"); fmt.Sprint(err) != `no kind of server is named "oracle"` {

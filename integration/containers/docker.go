@@ -75,6 +75,27 @@ func Available(name string) error {
 	return available.results[k]
 }
 
+// Preferred returns nil where a server of this kind that could be had otherwise
+// should come from [Start]: the environment names an image, which then has to
+// work, or the default image is here. Nothing is pulled. The error is the reason
+// why not.
+func Preferred(name string) error {
+	k, err := kindOf(name)
+	if err != nil {
+		return err
+	}
+	image, asked := k.image()
+	if asked {
+		return nil
+	}
+	return docker(func(ctx context.Context, c *client.Client) error {
+		if _, err := c.ImageInspect(ctx, image); err != nil {
+			return fmt.Errorf("%s names no image, and the default is not here: %w", k.variable, err)
+		}
+		return nil
+	})
+}
+
 // available remembers what Available said. Its lock is held while an image is
 // pulled: others that need it wait.
 var available = struct {

@@ -32,9 +32,6 @@ func (o *outcome) expect(quiet report.Summary) {
 // machine: see late.
 func (o outcome) wrong() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	if o.quiet.Failed > 0 {
-		add("%d logins failed before anything happened", o.quiet.Failed)
-	}
 	if n := o.act.Summary.Failed; n > 0 && len(o.spans) == 0 {
 		add("%d logins failed while the server was alive, the first with: %v", n, o.failure())
 	}
@@ -55,6 +52,9 @@ func (o outcome) wrong() (list []string) {
 		if c.patience > pool.AcquireTimeout+slack {
 			add("a call in %s was refused after %v, its acquire timeout is %v", name, c.patience.Round(time.Millisecond), pool.AcquireTimeout)
 		}
+		if pool.MaxHold > 0 && c.served <= pool.MaxOpenConns {
+			add("%s served %d calls with its %d connections, and none after they had leaked", name, c.served, pool.MaxOpenConns)
+		}
 	}
 	return list
 }
@@ -70,6 +70,9 @@ func (o outcome) refused() (n int) {
 // late lists what came later than it must, which may be the machine.
 func (o outcome) late() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if o.quiet.Failed > 0 {
+		add("%d logins failed before anything happened", o.quiet.Failed)
+	}
 	if p99 := o.act.Summary.P99; p99 > o.act.Bound {
 		add("the p99 of logins was %v, over its bound of %v", p99, o.act.Bound)
 	}

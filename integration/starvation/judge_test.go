@@ -69,6 +69,9 @@ func TestWhatIsWrongInThePartitionsIsNamed(t *testing.T) {
 		"refused after 3s, its acquire timeout is 50ms": func(o *outcome) {
 			o.calls[workload.Reporting].patience = 3 * time.Second
 		},
+		"reporting served 3 calls with its 3 connections, and none after they had leaked": func(o *outcome) {
+			o.pools, o.calls[workload.Reporting].served = reclaiming, 3
+		},
 		"3 logins failed later than 2s after": func(o *outcome) {
 			o.act.Summary.Failed, o.spans = 3, []report.Span{{}}
 		},
@@ -124,6 +127,9 @@ func TestServerWithoutFaultsLeavesOutTheDaysThatNeedOne(t *testing.T) {
 		}
 		if !d.staged(frozen{}) {
 			t.Errorf("%s is not staged on a private server", d.name)
+		}
+		if !d.staged(contained{}) {
+			t.Errorf("%s is not staged on a server in a container", d.name)
 		}
 	}
 	want := []string{"Monday morning", "Out for lunch", "Slow readers", "Leaks", "Cut connections", "Storm of cancels"}

@@ -1,48 +1,11 @@
 package starvation
 
 import (
-	"os"
 	"runtime"
 	"testing"
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
 )
-
-// Postgres is the server that SQLBULKHEAD_POSTGRES_DSN names, to which no fault
-// is done, else a private one. Without either it skips the test.
-func Postgres(tb testing.TB) Server {
-	tb.Helper()
-	const variable = "SQLBULKHEAD_POSTGRES_DSN"
-	if os.Getenv(variable) != "" {
-		return given{"postgres", "PostgreSQL (" + variable + ")", "pgx", testserver.Postgres(tb)}
-	}
-	return private(tb, local{kind: "postgres", name: "PostgreSQL (private)", driver: "pgx", start: testserver.StartPostgres})
-}
-
-// MariaDB is the same with SQLBULKHEAD_MARIADB_DSN.
-func MariaDB(tb testing.TB) Server {
-	tb.Helper()
-	const variable = "SQLBULKHEAD_MARIADB_DSN"
-	if os.Getenv(variable) != "" {
-		return given{"mariadb", "MariaDB (" + variable + ")", "mysql", testserver.MariaDB(tb)}
-	}
-	return private(tb, local{kind: "mariadb", name: "MariaDB (private)", driver: "mysql", start: testserver.StartMariaDB})
-}
-
-// MySQL is the server that SQLBULKHEAD_MYSQL_DSN names. Without it it skips the
-// test.
-func MySQL(tb testing.TB) Server {
-	tb.Helper()
-	return given{"mysql", "MySQL (SQLBULKHEAD_MYSQL_DSN)", "mysql", testserver.MySQL(tb)}
-}
-
-// given is a server of somebody else's: it suffers nothing from us.
-type given struct{ kind, name, driver, dsn string }
-
-func (g given) Kind() string   { return g.kind }
-func (g given) Name() string   { return g.name }
-func (g given) Driver() string { return g.driver }
-func (g given) DSN() string    { return g.dsn }
 
 // local is a private server. The network before it is there for the day that it
 // goes; on the others it would only cost time.

@@ -1,6 +1,7 @@
 package starvation
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -14,7 +15,16 @@ func TestLoginsDoNotNoticeABadDay(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("starvation: it takes minutes and measures time, so neither with -race nor with -short: make integration")
 	}
-	t.Run("PostgreSQL", func(t *testing.T) { Exercise(t, Postgres(t)) })
-	t.Run("MariaDB", func(t *testing.T) { Exercise(t, MariaDB(t)) })
-	t.Run("MySQL", func(t *testing.T) { Exercise(t, MySQL(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { Exercise(t, announced(Postgres(t))) })
+	t.Run("MariaDB", func(t *testing.T) { Exercise(t, announced(MariaDB(t))) })
+	t.Run("MySQL", func(t *testing.T) { Exercise(t, announced(MySQL(t))) })
+}
+
+// announced adds a container to the servers that the run's summary names, as
+// internal/testserver does with its own.
+func announced(s Server) Server {
+	if c, ok := s.(contained); ok {
+		fmt.Println("servers: " + c.Server.Name())
+	}
+	return s
 }

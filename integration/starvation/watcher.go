@@ -12,9 +12,11 @@ const (
 	ending = 500 * time.Millisecond
 )
 
-// watcher counts the sessions on the server. One that is only just ending is
-// none: what counts is what the server lists all of the time from one look to
-// another that is ending later.
+// watcher counts the pools' sessions on the server. The two at most over which
+// partitions end statements there are in no pool: on PostgreSQL their name tells
+// them, elsewhere their database. A session that is only just ending is none:
+// what counts is what the server lists all of the time from one look to another
+// that is ending later.
 type watcher struct {
 	stop func()
 	most int // of all looks; to be read after stop

@@ -14,7 +14,7 @@ type words struct {
 	report   string // waits as many seconds, a verb for fmt, and burns no processor
 	million  string // rows, which the server does not collect before it sends the first
 	visit    string // writes to the row of the user whose number is its argument
-	sessions string // numbers of the sessions in the database that is its argument
+	sessions string // numbers of the pools' sessions in the database that is its argument; see watcher
 	kill     string // ends the session of a number, a verb for fmt
 	drop     string // the database of a name, a verb for fmt, whoever is still in it
 
@@ -28,7 +28,7 @@ var (
 		report:   "SELECT pg_sleep(%g)",
 		million:  "SELECT a.id FROM users a, users b",
 		visit:    "UPDATE users SET visits = visits + 1 WHERE id = $1",
-		sessions: "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'",
+		sessions: "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend' AND application_name NOT LIKE '%/control'",
 		kill:     "SELECT pg_terminate_backend(%d)",
 		drop:     "DROP DATABASE %s WITH (FORCE)",
 		in:       postgresIn,
