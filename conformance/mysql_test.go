@@ -50,11 +50,13 @@ var modes = map[string]string{
 }
 
 func TestMySQLDriverOnMariaDBInEveryMode(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	inEveryMode(t, "go-sql-driver/mysql on MariaDB", testserver.MariaDB(t), mariadb)
 }
 
 func TestMySQLDriverOnMySQLInEveryMode(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	inEveryMode(t, "go-sql-driver/mysql on MySQL", testserver.MySQL(t), mysqlWords())
 }

@@ -41,6 +41,7 @@ var postgres = conformance.Words{
 }
 
 func TestPgxInEveryQueryExecMode(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
@@ -57,6 +58,7 @@ func TestPgxInEveryQueryExecMode(t *testing.T) {
 }
 
 func TestPQ(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	dsn := testserver.Postgres(t)
 	exercise(t, conformance.Twin{
