@@ -16,8 +16,9 @@ test: bin/testsum ## run the tests of all modules, with the race detector
 	./bin/testsum -race -timeout 20m $(TESTFLAGS) work
 
 .PHONY: conformance
-conformance: ## run every driver plain and partitioned, and print what differs, by driver
-	cd conformance && $(GO) test -count=1 -timeout 20m $(TESTFLAGS)
+conformance: ## run every driver plain and partitioned, print what differs, by driver, and run the libraries
+	cd conformance && $(GO) test -tags gomysqlserver -count=1 -timeout 20m $(TESTFLAGS)
+	cd integration/libraries && $(GO) test -count=1 -timeout 20m $(TESTFLAGS)
 
 PACKAGES = ./...
 

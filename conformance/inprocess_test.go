@@ -1,4 +1,4 @@
-//go:build !race
+//go:build gomysqlserver
 
 package conformance_test
 
@@ -21,6 +21,9 @@ import (
 // The server logs every statement that fails.
 func init() { logrus.SetOutput(io.Discard) }
 
+// (The build tag, which make conformance sets, is for those who wait: to compile the server takes longer than to run all
+// else here.)
+//
 // go-mysql-server speaks MySQL's protocol and names itself MySQL. It stands for MySQL where none is to be had: for what
 // goes over the wire, not for what MySQL enforces.
 func TestMySQLDriverOnGoMySQLServerInEveryMode(t *testing.T) {
