@@ -28,7 +28,7 @@ var mariadb = conformance.Words{
 	Slow:    "SELECT count(*) FROM seq_1_to_50 WHERE SLEEP(0.1) = 0",
 	// (*Stmt).Exec of this driver never returns if a query that it runs fails after its columns were sent.
 	SlowSet: "SET @n = (SELECT count(*) FROM seq_1_to_50 WHERE SLEEP(0.1) = 0)",
-	Many:    "SELECT seq FROM seq_1_to_60000",
+	Many:    "SELECT seq FROM seq_1_to_1000000",
 	Multi:   "SELECT 1 AS a; SELECT 2 AS b, 'x' AS c; SELECT 3 AS d FROM seq_1_to_1 WHERE 1 = 0",
 	Script:  "INSERT INTO %[1]s (n) VALUES (1); INSERT INTO %[1]s (n) VALUES (2)",
 	Session: "SELECT CONNECTION_ID()",

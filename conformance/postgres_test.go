@@ -28,7 +28,7 @@ var postgres = conformance.Words{
 	},
 	Columns: "id serial PRIMARY KEY, n int UNIQUE, s varchar(20)",
 	Slow:    "SELECT pg_sleep(5)",
-	Many:    "SELECT n FROM generate_series(1, 60000) n",
+	Many:    "SELECT n FROM generate_series(1, 300000) n",
 	Multi:   "SELECT 1 AS a; SELECT 2 AS b, 'x' AS c; SELECT 3 AS d WHERE 1 = 0",
 	Script:  "INSERT INTO %[1]s (n) VALUES (1); INSERT INTO %[1]s (n) VALUES (2)",
 	Session: "SELECT pg_backend_pid()",

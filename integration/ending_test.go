@@ -194,6 +194,7 @@ func TestLeakedRowsHealAfterMaxHold(t *testing.T) {
 		if v := ask(t, batch, w.db, "SELECT 5"); v != "5" {
 			t.Errorf("SELECT 5 is %s", v)
 		}
+		t.Logf("served again %v after the first was leaked", time.Since(began))
 		between(t, "healing", time.Since(began), time.Second, 1500*ms)
 		eventually(t, 5*time.Second, func() string {
 			if s := w.stats(workload.Batch); s.Reclaimed != 3 {
