@@ -110,6 +110,7 @@ func fakeTwin(name string, opts ...fakedb.Option) conformance.Twin {
 }
 
 func TestFakeDriverWithEachInterfaceOfAConnectionSwitchedOff(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	for _, shape := range fakedb.ConnShapes() {
 		inShape(t, "fake, interfaces of connections", shape.String(), fakedb.Without(fakedb.AllConn), fakedb.With(shape))
@@ -117,6 +118,7 @@ func TestFakeDriverWithEachInterfaceOfAConnectionSwitchedOff(t *testing.T) {
 }
 
 func TestFakeDriverWithEachInterfaceOfAStatementSwitchedOff(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	for _, shape := range fakedb.StmtShapes() {
 		inShape(t, "fake, interfaces of statements", shape.String(), fakedb.Without(fakedb.AllStmt), fakedb.With(shape))
@@ -126,6 +128,7 @@ func TestFakeDriverWithEachInterfaceOfAStatementSwitchedOff(t *testing.T) {
 }
 
 func TestFakeDriverWithEachInterfaceOfRowsSwitchedOff(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	for _, shape := range fakedb.RowsShapes() {
 		inShape(t, "fake, interfaces of rows", shape.String(), fakedb.With(shape))

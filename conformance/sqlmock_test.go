@@ -55,6 +55,7 @@ func (takesSlices) ConvertValue(v any) (sqldriver.Value, error) {
 }
 
 func TestSqlmock(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	exercise(t, conformance.Twin{
 		Name: "go-sqlmock",

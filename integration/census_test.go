@@ -139,9 +139,9 @@ func (c *counted) Close() error {
 
 // list is the server's list: the client's address of each session, and its pool.
 func (c *census) list() (sessions map[string]workload.Name, err error) {
-	query := "SELECT host(client_addr) || ':' || client_port, application_name FROM pg_stat_activity WHERE application_name LIKE 'soak%'"
+	query := "SELECT host(client_addr) || ':' || client_port, application_name FROM pg_stat_activity WHERE application_name LIKE 'soak%' AND application_name NOT LIKE '%/control'"
 	if c.target.arg == "?" {
-		query = "SELECT HOST, USER FROM information_schema.PROCESSLIST WHERE USER LIKE 'soak%'"
+		query = "SELECT HOST, USER FROM information_schema.PROCESSLIST WHERE USER LIKE 'soak%' AND NOT DB <=> 'information_schema'"
 	}
 	rows, err := c.admin.Query(query)
 	if err != nil {

@@ -25,7 +25,8 @@ import (
 func plainNull() *sql.DB { return sql.OpenDB(fakedb.Null()) }
 
 func partitionedNull(b testing.TB, opts ...partition.Option) *sql.DB {
-	opts = append([]partition.Option{partition.WithLogger(quiet), asPostgres}, opts...)
+	watched := partition.WithPool(workload.OLTP, partition.PoolConfig{LeakAfter: time.Second, MaxHold: time.Minute})
+	opts = append([]partition.Option{partition.WithLogger(quiet), asPostgres, watched}, opts...)
 	db, err := partition.OpenDB(fakedb.Null(), opts...)
 	if err != nil {
 		b.Fatal(err)

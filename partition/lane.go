@@ -84,6 +84,7 @@ func (l *lane) end(ctx context.Context, s *server, d stmttimeout.Ender, victim s
 	if err != nil {
 		return false, err
 	}
+	var answer atomic.Bool // of a question that may be left behind
 	err = inTime(ctx, func() error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
@@ -91,14 +92,15 @@ func (l *lane) end(ctx context.Context, s *server, d stmttimeout.Ender, victim s
 		}
 		defer conn.Close()
 		return conn.Raw(func(c any) error {
-			gone, err = d.End(ctx, driver.NewSession(c.(sqldriver.Conn)), victim, force)
+			gone, err := d.End(ctx, driver.NewSession(c.(sqldriver.Conn)), victim, force)
+			answer.Store(gone)
 			if errors.Is(err, stmttimeout.ErrOtherServer) {
 				return errors.Join(err, sqldriver.ErrBadConn) // the next connection may lead to the right one
 			}
 			return err
 		})
 	})
-	return gone && err == nil, err
+	return err == nil && answer.Load(), err
 }
 
 // laneConnector sets the lane's own sessions up.

@@ -312,7 +312,7 @@ func (g *Gate) inUse() int64 { return g.out.Load() - g.parked.Load() }
 
 // used notes that one permit more is in use.
 func (g *Gate) used() {
-	n := g.inUse()
+	n := min(g.inUse(), g.limit.Load()) // what was seized is on its way out
 	for peak := g.peak.Load(); n > peak; peak = g.peak.Load() {
 		if g.peak.CompareAndSwap(peak, n) {
 			break
