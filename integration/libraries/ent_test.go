@@ -15,8 +15,8 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/integration/libraries/ent/predicate"
 )
 
-// entMigrates keeps migrations apart: ent's writes to tables that its generated code shares between clients.
-var entMigrates sync.Mutex
+// entWorks keeps clients apart: a migration of ent's writes to tables that its generated code shares between them.
+var entWorks sync.Mutex
 
 func TestEntWorksAsOnAPlainHandle(t *testing.T) {
 	on(t, []server{postgres, mariadb}, func(t *testing.T, s server) {
@@ -24,10 +24,10 @@ func TestEntWorksAsOnAPlainHandle(t *testing.T) {
 		exercise(t, s, func(tb testing.TB, db *sql.DB) job {
 			client := ent.NewClient(ent.Driver(entsql.OpenDB(s.ent(), db)))
 			return func(ctx context.Context, j *journal) {
-				entMigrates.Lock()
+				entWorks.Lock()
+				defer entWorks.Unlock()
 				j.must(client.Schema.Create(ctx))
 				j.must(client.Schema.Create(ctx)) // finds what is there
-				entMigrates.Unlock()
 				j.lost = 2 // atlas, which does that, asks for the server's version without a context
 				entWrites(ctx, client, j)
 				entReads(ctx, s, client, j)
