@@ -28,7 +28,7 @@ func TestEntWorksAsOnAPlainHandle(t *testing.T) {
 				defer entWorks.Unlock()
 				j.must(client.Schema.Create(ctx))
 				j.must(client.Schema.Create(ctx)) // finds what is there
-				j.lost = 2 // atlas, which does that, asks for the server's version without a context
+				j.lost = 2                        // atlas, which does that, asks for the server's version without a context
 				entWrites(ctx, client, j)
 				entReads(ctx, s, client, j)
 				entTransactions(ctx, s, client, j)

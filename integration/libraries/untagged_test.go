@@ -47,6 +47,8 @@ func TestGORMOpensWhereATagIsRequiredOnceItsOwnQuestionsAreOff(t *testing.T) {
 // ent's migration asks for the server's version without a context.
 func TestEntMigratesWhereATagIsRequiredOnThePoolsOwnHandle(t *testing.T) {
 	on(t, []server{postgres, mariadb}, func(t *testing.T, s server) {
+		entWorks.Lock()
+		defer entWorks.Unlock()
 		h := setup(t, s, partition.WithRequiredTag())
 		client := ent.NewClient(ent.Driver(entsql.OpenDB(s.ent(), h.db)))
 		if err := client.Schema.Create(in(workload.Admin)); !errors.Is(err, partition.ErrUntagged) {
