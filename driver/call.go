@@ -136,11 +136,10 @@ func (k *call) exit() bool {
 func (k *call) fail(err error, guarded bool) error {
 	if guarded {
 		defer k.p.guard.leave()
-		if revoked := k.p.revoked.Load(); revoked != nil {
+		if k.p.revoked.Load() != nil {
 			return k.revoked(err)
 		}
-	}
-	if !guarded {
+	} else {
 		k.c.noteBad(err)
 		if err == sqldriver.ErrSkip || err == sqldriver.ErrBadConn {
 			return err

@@ -14,15 +14,8 @@ const maxCleanup = 20 * time.Second
 // closed; it asks the server to cancel, waits for the end and closes the socket in a goroutine of its own, and Close
 // returns at once. A permit given back before that lets one connection more onto the server than the cap allows.
 func awaitCleanup(conn sqldriver.Conn) {
-	done := cleanupDone(conn)
-	if done == nil {
-		return
-	}
-	timer := time.NewTimer(maxCleanup)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
+	if done := cleanupDone(conn); done != nil {
+		closedWithin(done, maxCleanup)
 	}
 }
 

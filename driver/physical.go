@@ -128,19 +128,20 @@ func (p *Physical) Revoke(reason error) Ending {
 		}
 		return Ended
 	}
-	if p.leftWithin(stuckAfter) {
+	if closedWithin(p.guard.left, stuckAfter) {
 		return Unended
 	}
 	p.breakOff()
-	p.leftWithin(stuckAfter)
+	closedWithin(p.guard.left, stuckAfter)
 	return BrokenOff
 }
 
-func (p *Physical) leftWithin(d time.Duration) bool {
+// closedWithin waits at most d for done to be closed.
+func closedWithin(done <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-p.guard.left:
+	case <-done:
 		return true
 	case <-timer.C:
 		return false
