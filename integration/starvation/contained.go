@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/sqlbulkhead/sqlbulkhead/integration/containers"
-	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
 )
 
 // contained is a server in a container. The network that fails is a proxy before
@@ -13,7 +12,7 @@ import (
 type contained struct {
 	*containers.Server
 	product string
-	proxy   *testserver.Proxy
+	detour
 }
 
 var (
@@ -28,18 +27,13 @@ var (
 func contain(tb testing.TB, kind, product string) Server {
 	tb.Helper()
 	s := containers.Start(tb, kind)
-	return contained{s, product, testserver.NewProxy(tb, testserver.AddrOf(s.DSN()))}
+	return contained{s, product, newDetour(tb, s.DSN())}
 }
 
-func (c contained) Name() string { return c.product + " (container)" }
-
-func (c contained) Detour() string               { return testserver.WithAddr(c.DSN(), c.proxy.Addr()) }
-func (c contained) Disconnect(testing.TB)        { c.proxy.Hang() }
+func (c contained) Name() string                 { return c.product + " (container)" }
 func (c contained) Replica(tb testing.TB) Server { return contain(tb, c.Kind(), c.product) }
 
-// Reconnect resets what hung: a network that was away for seconds has forgotten
-// its connections.
-func (c contained) Reconnect(testing.TB) {
-	c.proxy.Cut()
-	c.proxy.Resume()
-}
+// Disconnect and Reconnect are the detour's, where the container has its own.
+
+func (c contained) Disconnect(tb testing.TB) { c.detour.Disconnect(tb) }
+func (c contained) Reconnect(tb testing.TB)  { c.detour.Reconnect(tb) }

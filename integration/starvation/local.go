@@ -7,14 +7,13 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
 )
 
-// local is a private server. The network before it is there for the day that it
-// goes; on the others it would only cost time.
+// local is a private server.
 type local struct {
 	kind, name, driver string
 	start              func(testing.TB) *testserver.Server
 
 	server *testserver.Server
-	proxy  *testserver.Proxy
+	detour
 }
 
 // frozen is a local server that can be paused.
@@ -33,7 +32,7 @@ var (
 func private(tb testing.TB, l local) Server {
 	tb.Helper()
 	l.server = l.start(tb)
-	l.proxy = testserver.NewProxy(tb, l.server.Addr())
+	l.detour = newDetour(tb, l.server.DSN)
 	if runtime.GOOS == "linux" {
 		return frozen{l}
 	}
@@ -50,14 +49,4 @@ func (l local) Kill(testing.TB)              { l.server.Kill() }
 func (l local) Start(testing.TB)             { l.server.Start() }
 func (l frozen) Pause(testing.TB)            { l.server.Pause() }
 func (l frozen) Resume(testing.TB)           { l.server.Resume() }
-func (l local) Disconnect(testing.TB)        { l.proxy.Hang() }
 func (l local) Replica(tb testing.TB) Server { return private(tb, l) }
-
-func (l local) Detour() string { return testserver.WithAddr(l.server.DSN, l.proxy.Addr()) }
-
-// Reconnect resets what hung: a network that was away for seconds has forgotten
-// its connections.
-func (l local) Reconnect(testing.TB) {
-	l.proxy.Cut()
-	l.proxy.Resume()
-}
