@@ -195,14 +195,20 @@ func TestBadDSNIsOneLineWithoutPassword(t *testing.T) {
 
 func TestUnreachableServerIsOneLineWithoutPassword(t *testing.T) {
 	t.Parallel()
+	unreachable(t, "demo")
+}
+
+// unreachable has a command try a server that is not there, through each driver.
+func unreachable(t *testing.T, command string) {
+	t.Helper()
 	closed := closedPort(t)
 	for driver, dsn := range map[string]string{
 		"pgx":      "postgres://u:s3cr3t@%s/d",
 		"postgres": "postgres://u:s3cr3t@%s/d?sslmode=disable",
 		"mysql":    "u:s3cr3t@tcp(%s)/d",
 	} {
-		o := execute(t.Context(), "demo", "--driver", driver, "--dsn", fmt.Sprintf(dsn, closed))
-		o.mustFail(t, 1, "sqlbulkhead demo: cannot connect: dial tcp "+closed, "refused")
+		o := execute(t.Context(), command, "--driver", driver, "--dsn", fmt.Sprintf(dsn, closed))
+		o.mustFail(t, 1, "sqlbulkhead "+command+": cannot connect: dial tcp "+closed, "refused")
 		mustKeepSecret(t, o)
 	}
 }

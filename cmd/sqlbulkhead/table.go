@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/report"
 )
 
 var headings = []string{"arrangement", "logins ok", "failed", "p50", "p99", "max", "reports ok", "rejected"}
@@ -52,14 +54,7 @@ func printColumns(w io.Writer, rows [][]string) {
 	}
 }
 
-// latency is d with three digits or so, and one of two units.
+// latency is d as the report has it, in one word.
 func latency(d time.Duration) string {
-	ms := float64(d) / float64(time.Millisecond)
-	switch {
-	case ms < 9.995:
-		return fmt.Sprintf("%.2fms", ms)
-	case ms < 999.5:
-		return fmt.Sprintf("%.0fms", ms)
-	}
-	return fmt.Sprintf("%.2fs", d.Seconds())
+	return strings.ReplaceAll(report.Millis(d).String(), " ", "")
 }
