@@ -14,65 +14,6 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
-// watched is a rig whose sessions can be told from everybody else's on the server, and a plain handle to look from.
-type watched struct {
-	*rig
-	admin *sql.DB
-	name  string
-}
-
-func watch(t *testing.T, tg target, opts ...partition.Option) *watched {
-	t.Helper()
-	dsn := tg.dsn(t)
-	admin, err := sql.Open(tg.driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { admin.Close() })
-	w := &watched{admin: admin, name: fmt.Sprintf("watched%d", tables.Add(1))}
-	if tg.arg == "?" {
-		for _, text := range []string{"CREATE OR REPLACE USER %s@'%%'", "GRANT ALL ON *.* TO %s@'%%'"} {
-			if _, err := admin.Exec(fmt.Sprintf(text, w.name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		t.Cleanup(func() { admin.Exec("DROP USER " + w.name) })
-		dsn = withUser(t, dsn, w.name)
-	} else {
-		dsn = withParam(t, dsn, "application_name", w.name)
-	}
-	w.rig = setupOn(t, tg, dsn, opts...)
-	if err := w.reg.Warm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-// sessions are those of the rig, the control lane's excepted, and how many of them run a statement.
-func (w *watched) sessions() (all, running int) {
-	query := "SELECT count(*), count(*) FILTER (WHERE state = 'active') FROM pg_stat_activity WHERE application_name LIKE '" + w.name +
-		"/%' AND application_name NOT LIKE '%/control'"
-	if w.target.arg == "?" {
-		query = "SELECT count(*), coalesce(sum(COMMAND <> 'Sleep'), 0) FROM information_schema.PROCESSLIST WHERE USER = '" + w.name +
-			"' AND NOT DB <=> 'information_schema'"
-	}
-	if err := w.admin.QueryRow(query).Scan(&all, &running); err != nil {
-		w.Errorf("counting sessions: %v", err)
-	}
-	return all, running
-}
-
-// gone waits until nothing of the rig runs on the server.
-func (w *watched) gone(within time.Duration) {
-	w.Helper()
-	eventually(w, within, func() string {
-		if _, running := w.sessions(); running > 0 {
-			return fmt.Sprintf("%d statements still run", running)
-		}
-		return ""
-	})
-}
-
 // slowUpdate changes row 2 of a table, three seconds from now.
 func (w *watched) slowUpdate() (table, update string) {
 	table = w.table("id int PRIMARY KEY, v int")
@@ -127,27 +68,11 @@ func TestCancelNeverHitsTheNextStatement(t *testing.T) {
 }
 
 func TestCancelStormPutsNoMoreOnTheServerThanTheCap(t *testing.T) {
-	if underRace {
-		t.Skip("run it without the race detector: the server's list is to be compared with the client's to the millisecond")
-	}
 	const conns, storm, every = 5, 10 * time.Second, 5 * ms
 	on(t, []target{pgx, mariadb}, func(t *testing.T, tg target) {
 		w := watch(t, tg, pool(workload.Batch, partition.PoolConfig{MaxOpenConns: conns, MaxWaiting: 20, AcquireTimeout: 100 * ms}))
-		stop, most := make(chan struct{}), [2]int{}
-		var watching, callers sync.WaitGroup
-		others := w.stats(workload.OLTP).Open + w.stats(workload.Reporting).Open + w.stats(workload.Admin).Open // idle
-		watching.Go(func() {
-			for {
-				all, running := w.sessions()
-				all -= others
-				most[0], most[1] = max(most[0], all), max(most[1], running)
-				select {
-				case <-stop:
-					return
-				case <-time.After(5 * ms):
-				}
-			}
-		})
+		seen := w.watchList()
+		var callers sync.WaitGroup
 		for end, tick := time.Now().Add(storm), time.NewTicker(every); time.Now().Before(end); <-tick.C {
 			callers.Go(func() {
 				ctx, cancel := context.WithTimeout(in(workload.Batch), 150*ms)
@@ -158,14 +83,13 @@ func TestCancelStormPutsNoMoreOnTheServerThanTheCap(t *testing.T) {
 			})
 		}
 		callers.Wait()
-		close(stop)
-		watching.Wait()
+		connections, statements := seen()
 		w.settled()
 		s := w.stats(workload.Batch)
 		t.Logf("at most %d connections and %d statements on the server; ended: %d confirmed, %d forced, %d unknown; %d acquired",
-			most[0], most[1], s.EndedConfirmed, s.EndedForced, s.EndedUnknown, s.Acquired)
-		if most[0] > conns || most[1] > conns {
-			t.Errorf("the server had %d connections and %d statements at once, the cap is %d", most[0], most[1], conns)
+			connections, statements, s.EndedConfirmed, s.EndedForced, s.EndedUnknown, s.Acquired)
+		if connections > conns || statements > conns {
+			t.Errorf("the server had %d connections and %d statements at once, the cap is %d", connections, statements, conns)
 		}
 		if s.EndedUnknown > 0 || s.EndedConfirmed+s.EndedForced == 0 {
 			t.Errorf("%+v", s)
