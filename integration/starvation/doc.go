@@ -12,8 +12,8 @@
 // Latencies are compared with those of the same handle a moment before, when
 // nothing else ran. On a machine that does other things meanwhile one figure is
 // noise: a day on which nothing but the p99, or the time until a pool serves
-// again after a fault, is wrong, or for which logins failed before it began, is
-// played up to three times, and one attempt has to hold. A login that fails while
-// its server lives, a session too many and a call that outlives its timeouts are
-// never forgiven.
+// again after a fault, is wrong, or for which logins failed or took 30 ms before it
+// began, is played up to three times, and one attempt has to hold. On a quiet machine
+// a login that fails while its server lives, and on any a session too many and a call
+// that outlives its timeouts, are never forgiven.
 package starvation

@@ -97,6 +97,16 @@ func TestOnlyTimesGetAnotherAttempt(t *testing.T) {
 	}
 }
 
+func TestLoginsThatFailOnABusyMachineGetAnotherAttempt(t *testing.T) {
+	t.Parallel()
+	o := fine()
+	o.logins = []login{{report.Login{Failed: true}, errors.New("no such thing")}}
+	o.act.Summary.Failed, o.quiet.P99 = 1, report.Millis(31*ms)
+	if len(o.wrong()) != 0 || len(o.late()) != 1 {
+		t.Errorf("wrong %q, late %q", o.wrong(), o.late())
+	}
+}
+
 func TestBoundIsThatOfTheLeastQuietTimeOfTheDay(t *testing.T) {
 	t.Parallel()
 	o := fine()
