@@ -22,7 +22,7 @@ func (p *Pool) take(m *member) bool {
 	if !m.loan.change(parked, since, inHouse, t) {
 		return false
 	}
-	p.gate.TakeParked()
+	p.gate.TakeParked(t)
 	m.expired = m.expiresAt(since) <= t
 	return true
 }
@@ -32,12 +32,12 @@ func (p *Pool) park(m *member, t time.Duration) bool {
 	if !p.gate.Calm() || p.idleLimit.Load() < p.limit.Load() || m.dies <= t {
 		return false
 	}
-	p.gate.Park()
+	p.gate.Park(t)
 	m.loan.set(parked, t)
 	if p.gate.Calm() || !m.loan.change(parked, t, inHouse, t) {
 		return true
 	}
-	p.gate.Unpark()
+	p.gate.Unpark(t)
 	return false
 }
 

@@ -50,7 +50,7 @@ type Pool struct {
 
 func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
 	p := &Pool{name: name, registry: r, server: s, config: c, reapAt: never}
-	p.gate = gate.New(c.MaxOpenConns, c.MaxWaiting, p.reclaimLocked)
+	p.gate = gate.New(c.MaxOpenConns, c.MaxWaiting, driver.Now, p.reclaimLocked)
 	p.setLimit(c.MaxOpenConns)
 	return p
 }

@@ -42,7 +42,8 @@ type Gate struct {
 	queue      queue
 	paused     bool
 	closed     bool
-	reclaim    func() bool // see New
+	clock      func() time.Duration // see New
+	reclaim    func() bool          // see New
 	waited     uint64
 	waitTime   time.Duration
 
@@ -75,12 +76,13 @@ type Stats struct {
 // New returns a gate of limit permits and at most maxWaiting waiters. A maxWaiting of zero or less admits no waiter.
 //
 // reclaim is called under Lock when no permit is left. It takes back one that is parked, with ReleaseParkedLocked, and
-// reports whether there was one. It is nil where the owner parks none.
-func New(limit, maxWaiting int, reclaim func() bool) *Gate {
+// reports whether there was one. It is nil where the owner parks none. The clock is the owner's; any that goes on evenly
+// will do.
+func New(limit, maxWaiting int, clock func() time.Duration, reclaim func() bool) *Gate {
 	if reclaim == nil {
 		reclaim = func() bool { return false }
 	}
-	g := &Gate{maxWaiting: max(maxWaiting, 0), reclaim: reclaim}
+	g := &Gate{maxWaiting: max(maxWaiting, 0), clock: clock, reclaim: reclaim}
 	g.saturation.since.Store(free)
 	g.Resize(limit)
 	return g
@@ -146,7 +148,7 @@ func (g *Gate) takeLocked() bool {
 
 func (g *Gate) addLocked(n int64) {
 	g.out.Add(n)
-	g.used()
+	g.used(unread)
 }
 
 // Acquire takes a permit, waiting for it at most timeout and at most until ctx is done. A timeout of zero or less
@@ -242,7 +244,7 @@ func (g *Gate) serveLocked() {
 		g.acquired.Add(1)
 		g.queue.pop().answer <- nil
 	}
-	g.saturation.mark(g)
+	g.saturation.mark(g, unread)
 }
 
 // Resize changes the number of permits. Growing serves waiters at once; shrinking takes effect as permits return.
@@ -303,20 +305,20 @@ func (g *Gate) StatsLocked() Stats {
 		InUse: int(g.inUse()), Parked: int(g.parked.Load()), PeakInUse: int(g.peak.Load()), Waiting: g.queue.len,
 		Acquired: g.acquired.Load(), Waited: g.waited, WaitTime: g.waitTime, Paused: g.paused,
 	}
-	s.SaturatedFor, s.SaturatedTime = g.saturation.read()
+	s.SaturatedFor, s.SaturatedTime = g.saturation.read(g)
 	return s
 }
 
 // inUse is how many permits are out and not parked.
 func (g *Gate) inUse() int64 { return g.out.Load() - g.parked.Load() }
 
-// used notes that one permit more is in use.
-func (g *Gate) used() {
+// used notes that one permit more is in use, from the time t.
+func (g *Gate) used(t int64) {
 	n := min(g.inUse(), g.limit.Load()) // what was seized is on its way out
 	for peak := g.peak.Load(); n > peak; peak = g.peak.Load() {
 		if g.peak.CompareAndSwap(peak, n) {
 			break
 		}
 	}
-	g.saturation.mark(g)
+	g.saturation.mark(g, t)
 }

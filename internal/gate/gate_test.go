@@ -14,6 +14,13 @@ import (
 
 const long = time.Hour
 
+var epoch = time.Now()
+
+func clock() time.Duration { return time.Since(epoch) }
+
+// newGate is a gate whose owner parks nothing.
+func newGate(limit, maxWaiting int) *Gate { return New(limit, maxWaiting, clock, nil) }
+
 func (g *Gate) reserve() bool {
 	g.Lock()
 	defer g.Unlock()
@@ -22,7 +29,7 @@ func (g *Gate) reserve() bool {
 
 func TestPermitsAreNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
-	g := New(3, 0, nil)
+	g := newGate(3, 0)
 	for i := range 3 {
 		if !g.TryAcquire() {
 			t.Fatalf("permit %d of 3 was refused", i+1)
@@ -43,7 +50,7 @@ func TestPermitsAreNeverMoreThanTheLimit(t *testing.T) {
 func TestQueueIsBoundedAndRejectsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 2, nil)
+		g := newGate(1, 2)
 		g.TryAcquire()
 		for range 2 {
 			go g.Acquire(t.Context(), time.Second)
@@ -63,7 +70,7 @@ func TestQueueIsBoundedAndRejectsAtOnce(t *testing.T) {
 func TestWaitersAreServedInOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 100, nil)
+		g := newGate(1, 100)
 		g.TryAcquire()
 		var mu sync.Mutex
 		var order []int
@@ -90,7 +97,7 @@ func TestWaitersAreServedInOrderOfArrival(t *testing.T) {
 func TestFreePermitIsNeverTakenPastAWaiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 1, nil)
+		g := newGate(1, 1)
 		g.TryAcquire()
 		served := false
 		go func() { served = g.Acquire(t.Context(), long) == nil }()
@@ -117,7 +124,7 @@ func TestWaitEndsAtTheTimeoutOrAtTheCallersDeadlineIfSooner(t *testing.T) {
 		{0, time.Second, 0, ErrTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := New(1, 1, nil)
+			g := newGate(1, 1)
 			g.TryAcquire()
 			ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
 			defer cancel()
@@ -138,7 +145,7 @@ func TestPermitGrantedAsItsWaiterGivesUpIsNotLost(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			g := New(1, 1, nil)
+			g := newGate(1, 1)
 			g.TryAcquire()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -164,7 +171,7 @@ func TestPermitGrantedAsItsWaiterGivesUpIsNotLost(t *testing.T) {
 func TestWaiterThatGaveUpIsNeverHandedAPermit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 3, nil)
+		g := newGate(1, 3)
 		g.TryAcquire()
 		ctx, cancel := context.WithCancel(t.Context())
 		gone, stays := make(chan error, 1), make(chan error, 1)
@@ -186,7 +193,7 @@ func TestWaiterThatGaveUpIsNeverHandedAPermit(t *testing.T) {
 func TestGrowingServesWaitersAndShrinkingTakesEffectAsPermitsReturn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 5, nil)
+		g := newGate(1, 5)
 		g.TryAcquire()
 		var served sync.WaitGroup
 		for range 2 {
@@ -218,7 +225,7 @@ func TestGrowingServesWaitersAndShrinkingTakesEffectAsPermitsReturn(t *testing.T
 func TestPauseTurnsAwayNewcomersAndWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 1, nil)
+		g := newGate(1, 1)
 		g.TryAcquire()
 		waiter := make(chan error, 1)
 		go func() { waiter <- g.Acquire(t.Context(), long) }()
@@ -245,7 +252,7 @@ func TestPauseTurnsAwayNewcomersAndWaiters(t *testing.T) {
 func TestCloseWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, 1, nil)
+		g := newGate(1, 1)
 		g.TryAcquire()
 		waiter := make(chan error, 1)
 		go func() { waiter <- g.Acquire(t.Context(), long) }()
@@ -268,13 +275,13 @@ func TestReleaseWithoutAcquireIsABug(t *testing.T) {
 			t.Fatal("no panic")
 		}
 	}()
-	New(1, 0, nil).Release()
+	newGate(1, 0).Release()
 }
 
 func TestSaturationIsTheTimeWithoutAFreePermit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(2, 0, nil)
+		g := newGate(2, 0)
 		g.TryAcquire()
 		time.Sleep(time.Second)
 		g.TryAcquire()
@@ -322,11 +329,11 @@ func TestPartitionsServeWhatOnePoolStarves(t *testing.T) {
 		return o
 	}
 	synctest.Test(t, func(t *testing.T) {
-		shared := New(10, 60, nil)
+		shared := newGate(10, 60)
 		if got, want := play(t, shared, shared), (outcome{10, 30, 4, 16}); got != want {
 			t.Errorf("one pool of 10: got %+v, want %+v", got, want)
 		}
-		if got, want := play(t, New(4, 60, nil), New(6, 60, nil)), (outcome{4, 36, 20, 0}); got != want {
+		if got, want := play(t, newGate(4, 60), newGate(6, 60)), (outcome{4, 36, 20, 0}); got != want {
 			t.Errorf("pools of 4 and 6: got %+v, want %+v", got, want)
 		}
 	})
@@ -337,7 +344,7 @@ func TestHangingDependencyHoldsThePermitsAndNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const healthy = 5 * time.Millisecond
-		g := New(15, 1000, nil)
+		g := newGate(15, 1000)
 		start := time.Now()
 		var all sync.WaitGroup
 		var mu sync.Mutex
@@ -377,7 +384,7 @@ func TestHangingDependencyHoldsThePermitsAndNothingElse(t *testing.T) {
 
 func TestNoPermitIsLostInTenThousandRandomOperations(t *testing.T) {
 	t.Parallel()
-	g := New(4, 8, nil)
+	g := newGate(4, 8)
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
@@ -407,7 +414,7 @@ func TestNoPermitIsLostInTenThousandRandomOperations(t *testing.T) {
 }
 
 func BenchmarkTryAcquire(b *testing.B) {
-	g := New(10, 10, nil)
+	g := newGate(10, 10)
 	for b.Loop() {
 		g.TryAcquire()
 		g.Release()
@@ -415,7 +422,7 @@ func BenchmarkTryAcquire(b *testing.B) {
 }
 
 func BenchmarkRejectionWhenFull(b *testing.B) {
-	g := New(1, 0, nil)
+	g := newGate(1, 0)
 	g.TryAcquire()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -424,7 +431,7 @@ func BenchmarkRejectionWhenFull(b *testing.B) {
 }
 
 func ExampleGate() {
-	g := New(1, 0, nil)
+	g := newGate(1, 0)
 	fmt.Println(g.TryAcquire(), g.TryAcquire())
 	g.Release()
 	// Output: true false

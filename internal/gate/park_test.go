@@ -22,7 +22,7 @@ const (
 
 func newShelf(limit, maxWaiting int) *shelf {
 	s := &shelf{places: make([]atomic.Int32, limit)}
-	s.Gate = New(limit, maxWaiting, s.reclaim)
+	s.Gate = New(limit, maxWaiting, clock, s.reclaim)
 	return s
 }
 
@@ -39,7 +39,7 @@ func (s *shelf) reclaim() bool {
 // get takes up the permit of place last, or acquires one and finds it a place.
 func (s *shelf) get(t *testing.T, last int) int {
 	if s.Calm() && s.places[last].CompareAndSwap(onShelf, taken) {
-		s.TakeParked()
+		s.TakeParked(clock())
 		return last
 	}
 	if err := s.Acquire(t.Context(), time.Hour); err != nil {
@@ -56,12 +56,12 @@ func (s *shelf) get(t *testing.T, last int) int {
 
 func (s *shelf) put(i int) {
 	if s.Calm() {
-		s.Park()
+		s.Park(clock())
 		s.places[i].Store(onShelf)
 		if s.Calm() || !s.places[i].CompareAndSwap(onShelf, taken) {
 			return
 		}
-		s.Unpark()
+		s.Unpark(clock())
 	}
 	s.places[i].Store(empty)
 	s.Release()
