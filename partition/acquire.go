@@ -19,10 +19,11 @@ var errDialTimeout = errors.New("partition: dial outlasted its caller")
 type budget struct{ queue, total time.Duration }
 
 func (p *Pool) budget() budget {
-	if at := p.config.AcquireTimeout; at > 0 {
+	c := p.config.Load()
+	if at := c.AcquireTimeout; at > 0 {
 		return budget{at, at}
 	}
-	return budget{0, p.config.DialTimeout} // NoWait
+	return budget{0, c.DialTimeout} // NoWait
 }
 
 // unbounded is the budget of an acquire that only its context bounds.
@@ -38,7 +39,7 @@ func (p *Pool) tryAcquire(ctx context.Context, tag *workload.Tag, last *member) 
 		}
 	}
 	a := acquire{pool: p, ctx: ctx, tag: tag, began: m.loan.since(), budget: p.budget()}
-	if m.expired {
+	if m.expired || !m.adopt() {
 		a.giveUp(m, CloseExpired)
 		return nil, nil
 	}
@@ -85,7 +86,7 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 		if m, again = a.pool.lend(); again {
 			continue
 		}
-		if m == nil || !m.expired {
+		if m == nil || !m.expired && m.adopt() {
 			break
 		}
 		a.giveUp(m, CloseExpired) // and the permit with it

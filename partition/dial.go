@@ -103,7 +103,7 @@ func (d *dialing) failure() any {
 // connect dials and sets up, within DialTimeout, and tells what came of it.
 func (d *dialing) connect(ctx context.Context) {
 	p := d.pool
-	ctx, cancel := context.WithTimeout(ctx, p.config.DialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.config.Load().DialTimeout)
 	defer cancel()
 	defer context.AfterFunc(p.registry.life, cancel)()
 	began := driver.Now()
@@ -150,7 +150,8 @@ func (p *Pool) connect(ctx context.Context) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	applied, err := p.setUp(ctx, dialect, session)
+	c := p.config.Load()
+	applied, err := p.setUp(ctx, dialect, session, p.settings(c))
 	if err != nil {
 		return nil, err
 	}
@@ -158,16 +159,16 @@ func (p *Pool) connect(ctx context.Context) (*member, error) {
 	p.noteEnforcement(applied)
 	ready = true
 	p.open.Add(1)
-	return newMember(p, conn, dialect, applied), nil
+	return newMember(p, conn, c, dialect, applied), nil
 }
 
-// settings is what the sessions of this pool are set up to.
-func (p *Pool) settings() stmttimeout.Settings {
+// settings is what the sessions of this pool are set up to under c.
+func (p *Pool) settings(c *PoolConfig) stmttimeout.Settings {
 	return stmttimeout.Settings{
-		StatementTimeout:         max(p.config.StatementTimeout, 0),
-		IdleInTransactionTimeout: p.config.IdleInTransactionTimeout,
-		LockTimeout:              p.config.LockTimeout,
-		ReadOnly:                 p.config.ReadOnly,
+		StatementTimeout:         max(c.StatementTimeout, 0),
+		IdleInTransactionTimeout: c.IdleInTransactionTimeout,
+		LockTimeout:              c.LockTimeout,
+		ReadOnly:                 c.ReadOnly,
 		Workload:                 string(p.name),
 		ApplicationName:          p.registry.name,
 	}
