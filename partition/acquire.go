@@ -91,6 +91,9 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 		}
 		a.giveUp(m, CloseExpired) // and the permit with it
 	}
+	if m != nil && a.left(a.budget.total) < minReset {
+		return a.reviveOrDial(m)
+	}
 	if m != nil {
 		if err = m.phys.Reset(a.ctx, a.deadline()); err == nil {
 			a.done(m)
@@ -107,6 +110,16 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 	}
 	a.done(m)
 	return m, true, nil
+}
+
+// reviveOrDial is the end of run for a caller whose time is all but over.
+func (a *acquire) reviveOrDial(idle *member) (m *member, fresh bool, err error) {
+	a.pool.unlend(idle)
+	if m, err = a.connect(&dialing{revive: idle}); err != nil {
+		return nil, false, a.refuse(err)
+	}
+	a.done(m)
+	return m, m != idle, nil
 }
 
 // wait takes a permit.

@@ -15,12 +15,14 @@ import (
 // impatient caller, a server that takes longer to accept than the acquire timeout would never be connected to at all.
 // So the caller leaves on time, and the dial goes on, keeps its permit, and lands idle for the next one.
 type dialing struct {
-	pool  *Pool
-	state atomic.Int32
-	done  chan struct{} // closed once the rest is set
-	m     *member
-	err   error
-	panic any
+	pool   *Pool
+	dead   *member // to be closed first, or nil
+	revive *member // idle, to be reset: only if that fails is there a dial; or nil
+	state  atomic.Int32
+	done   chan struct{} // closed once the rest is set
+	m      *member
+	err    error
+	panic  any
 }
 
 const (
@@ -32,8 +34,12 @@ const (
 // dial makes a connection under the permit that the caller holds. With an error the permit is no longer the caller's.
 // dead is a connection to be closed first, or nil.
 func (a *acquire) dial(dead *member) (*member, error) {
-	d := &dialing{pool: a.pool, done: make(chan struct{})}
-	go d.run(context.WithoutCancel(a.ctx), dead)
+	return a.connect(&dialing{dead: dead})
+}
+
+func (a *acquire) connect(d *dialing) (*member, error) {
+	d.pool, d.done = a.pool, make(chan struct{})
+	go d.run(context.WithoutCancel(a.ctx))
 	timer := time.NewTimer(a.left(a.budget.total))
 	defer timer.Stop()
 	var reason error
@@ -64,11 +70,16 @@ func (d *dialing) result() (*member, error) {
 	return d.m, nil
 }
 
-func (d *dialing) run(ctx context.Context, dead *member) {
-	if dead != nil {
-		dead.shut(CloseBad)
+func (d *dialing) run(ctx context.Context) {
+	if d.revive != nil {
+		d.reset(ctx)
 	}
-	d.connect(ctx)
+	if d.dead != nil {
+		d.dead.shut(CloseBad)
+	}
+	if d.m == nil && d.panic == nil {
+		d.connect(ctx)
+	}
 	if d.m == nil {
 		d.pool.gate.Release()
 	}
@@ -77,6 +88,27 @@ func (d *dialing) run(ctx context.Context, dead *member) {
 		return
 	}
 	d.land()
+}
+
+const (
+	// minReset is what a caller must have left to reset a connection itself. With less, a sound connection would be thrown
+	// away because its caller came to the end of its time.
+	minReset = 10 * time.Millisecond
+	// resetGrace is how long such a reset may take then, as long as a driver has after its caller's deadline.
+	resetGrace = time.Second
+)
+
+// reset resets an idle connection, which is closed if that fails.
+func (d *dialing) reset(ctx context.Context) {
+	defer func() {
+		d.panic = recover()
+		if d.m == nil {
+			d.dead = d.revive
+		}
+	}()
+	if d.revive.phys.Reset(ctx, driver.Now()+resetGrace) == nil {
+		d.m = d.revive
+	}
 }
 
 // land is the end of a dial whose caller has left.

@@ -146,6 +146,13 @@ func (p *Pool) borrow(m *member, tag *workload.Tag) {
 	m.loan.set(borrowed, m.loan.since())
 }
 
+// unlend undoes a borrowing that has not begun. The permit stays.
+func (p *Pool) unlend(m *member) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	p.dropLocked(m)
+}
+
 // settle ends the borrowing of a connection that will be closed. Its permit stays.
 func (p *Pool) settle(m *member) (held time.Duration) {
 	t := driver.Now()
