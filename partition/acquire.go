@@ -128,6 +128,7 @@ func (a *acquire) wait() error {
 	if err != gate.ErrTimeout || a.budget.queue <= 0 {
 		return err
 	}
+	a.pool.journal.wake()
 	waits := &a.pool.registry.waits
 	waits.begin(a.tag)
 	err = a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue))
@@ -190,6 +191,7 @@ func (a *acquire) refuse(cause error) error {
 	waited := driver.Now() - a.began
 	err := a.explain(cause, waited)
 	a.pool.counters.refused(err)
+	a.pool.journal.refused(err)
 	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{a.pool.name, waited, err})
 	return err
 }

@@ -114,22 +114,11 @@ func (d *dialing) reset(ctx context.Context) {
 // land is the end of a dial whose caller has left.
 func (d *dialing) land() {
 	if d.m == nil {
-		if d.pool.registry.life.Err() != nil {
-			return // it was ended by Close
-		}
-		d.pool.registry.logger.Warn("dial failed after its caller had left", "pool", d.pool.name, "error", d.failure())
 		return
 	}
 	if reason := d.pool.land(d.m); reason != "" {
 		d.m.discard(reason)
 	}
-}
-
-func (d *dialing) failure() any {
-	if d.panic != nil {
-		return d.panic
-	}
-	return d.err
 }
 
 // connect dials and sets up, within DialTimeout, and tells what came of it.
@@ -161,6 +150,7 @@ func (p *Pool) dialed(took time.Duration, err error) {
 		p.counters.opened.Add(1)
 	} else {
 		p.counters.openFailures.Add(1)
+		p.journal.openFailed(err)
 	}
 	p.registry.observers.connOpened(ConnEvent{Pool: p.name, Took: took, Err: err})
 }

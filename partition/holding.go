@@ -58,7 +58,7 @@ func (p *Pool) checkHoldLocked(m *member, since, t time.Duration) (next time.Dur
 }
 
 func (p *Pool) tellLeak(h Holder) {
-	p.registry.logger.Warn("a connection is held for long", "pool", h.Pool, "tag", h.Tag, "age", h.Age, "activity", h.Activity, "stack", h.Stack)
+	p.journal.held(leaks, "a connection is held for long", h)
 	p.registry.observers.leaked(LeakEvent{p.name, h})
 }
 
@@ -77,7 +77,7 @@ func (p *Pool) reclaimHeldLocked(m *member, since, t time.Duration, reason error
 // reclaim ends what the late holder is doing, and the connection with it.
 func (m *member) reclaim(h Holder, reason error) {
 	r := m.pool.registry
-	r.logger.Warn("a connection is taken back from its holder", "pool", h.Pool, "tag", h.Tag, "age", h.Age, "activity", h.Activity, "stack", h.Stack)
+	m.pool.journal.held(reclaims, "a connection is taken back from its holder", h)
 	if e := m.phys.Revoke(reason); e == driver.Ended {
 		m.shut(CloseReclaimed)
 	} else {

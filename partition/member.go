@@ -237,7 +237,7 @@ func (m *member) closePhysical() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicError(v)
-			m.pool.registry.logger.Error("driver panicked in Close", "pool", m.pool.name, "panic", v)
+			m.pool.registry.logger.Error("driver panicked in Close", "pool", m.pool.name, "panic", m.pool.server.redacted(panicError(v)))
 		}
 	}()
 	return m.phys.Close()

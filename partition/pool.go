@@ -44,6 +44,7 @@ type Pool struct {
 	open     atomic.Int64
 	counters counters
 	warned   sync.Once
+	journal  journal
 
 	enforcement atomic.Pointer[stmttimeout.Enforcement] // of the connection opened last; nil before the first
 }
@@ -51,6 +52,7 @@ type Pool struct {
 func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
 	p := &Pool{name: name, registry: r, server: s, reapAt: never}
 	p.config.Store(&c)
+	p.journal.pool = p
 	p.gate = gate.New(c.MaxOpenConns, c.MaxWaiting, p.reclaimLocked)
 	p.setLimit(c.MaxOpenConns)
 	return p
@@ -155,6 +157,7 @@ func (p *Pool) close() {
 	}
 	all.Wait()
 	p.closeFacade()
+	p.journal.close()
 }
 
 func (p *Pool) closeFacade() {
