@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,4 +40,22 @@ func TestAppliedStatementTimeoutIsInForceForTheNextBorrower(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestApplyDoesNotSplitPrivateMemoryOfSQLite(t *testing.T) {
+	t.Parallel()
+	one := partition.Config{Pools: map[workload.Name]partition.PoolConfig{workload.OLTP: {MaxOpenConns: 1}}}
+	db, err := partition.Open("sqlite", ":memory:", partition.WithoutPool(workload.Reporting), partition.WithoutPool(workload.Batch),
+		partition.WithoutPool(workload.Admin), partition.WithConfig(one))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	reg, _ := partition.RegistryOf(db)
+	if err := reg.Apply(partition.Config{}); err == nil || !strings.Contains(err.Error(), "cache=shared") {
+		t.Errorf("ten connections: %v", err)
+	}
+	if err := reg.Apply(one); err != nil {
+		t.Errorf("one connection: %v", err)
+	}
 }

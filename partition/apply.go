@@ -88,11 +88,16 @@ func (r *Registry) check(o *options) (map[workload.Name]PoolConfig, error) {
 	if names := append(r.fixed.changed(o.fixed()), r.poolsChanged(o.pools)...); len(names) > 0 {
 		problems = append(problems, "cannot change while the registry is open: "+strings.Join(names, ", "))
 	}
+	for _, name := range slices.Sorted(maps.Keys(o.pools)) {
+		if err := validate(name, o.pools[name]); err != nil {
+			problems = append(problems, trimPackage(err).Error())
+		}
+	}
 	pools, err := o.resolve(r.servers[0])
-	if err == nil && len(problems) == 0 {
+	if err == nil {
 		err = r.checkMemory(pools)
 	}
-	if err != nil {
+	if err != nil && !slices.Contains(problems, trimPackage(err).Error()) {
 		problems = append(problems, trimPackage(err).Error())
 	}
 	if len(problems) > 0 {

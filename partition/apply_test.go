@@ -95,9 +95,10 @@ func TestRefusedApplyChangesNothingAndNamesEverything(t *testing.T) {
 			Pools: pools{
 				"new":          {MaxOpenConns: 1},
 				workload.OLTP:  {MaxOpenConns: 2, MaxWaiting: 1, DSN: "postgres://u:" + password + "@replica/db"},
+				workload.Admin: {MaxOpenConns: -1},
 				workload.Batch: {MaxWaiting: -7},
 			},
-		}, []string{"Default", `pool "etl" (missing)`, `pool "new" (new)`, `pool "oltp" DSN`, `pool "batch": MaxWaiting`}},
+		}, []string{"Default", `pool "etl" (missing)`, `pool "new" (new)`, `pool "oltp" DSN`, `pool "admin": MaxOpenConns`, `pool "batch": MaxWaiting`}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := setup(t, fakedb.New(), partition.WithBudget(20),

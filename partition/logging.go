@@ -28,9 +28,10 @@ type journal struct {
 	mu        sync.Mutex
 	timer     *time.Timer
 	closed    bool
-	seen      time.Time // when the timer last looked; zero: it rested
-	saturated time.Duration
-	spell     *time.Duration // the time saturated before it began; nil: the pool is not saturated
+	seen      time.Time     // when the timer last looked; zero: it rested
+	saturated time.Duration // in all, then
+	spell     bool          // it was told that the pool is saturated
+	before    time.Duration // saturated in all, before that began
 }
 
 const (
@@ -195,20 +196,19 @@ func (j *journal) lookAtSaturation() bool {
 	j.saturated, j.seen = s.SaturatedTime, t
 	switch {
 	case first:
-	case j.spell == nil && during >= of*9/10:
-		before := s.SaturatedTime - max(s.SaturatedFor, during)
-		j.spell = &before
-		j.log(slog.LevelWarn, "saturated: every connection is in use, and callers wait", "for", s.SaturatedTime-before,
+	case !j.spell && during >= of*9/10:
+		j.spell, j.before = true, s.SaturatedTime-max(s.SaturatedFor, during)
+		j.log(slog.LevelWarn, "saturated: every connection is in use, and callers wait", "for", s.SaturatedTime-j.before,
 			"in_use", s.InUse, "max_open_conns", s.Limit, "waiting", s.Waiting, "max_waiting", s.MaxWaiting)
-	case j.spell != nil && during < of/2:
+	case j.spell && during < of/2:
 		j.tellRelief(s)
 	}
-	return j.spell != nil || s.SaturatedFor > 0
+	return j.spell || s.SaturatedFor > 0
 }
 
 func (j *journal) tellRelief(s gate.Stats) {
-	j.log(slog.LevelInfo, "no longer saturated", "lasted", s.SaturatedTime-*j.spell)
-	j.spell = nil
+	j.log(slog.LevelInfo, "no longer saturated", "lasted", s.SaturatedTime-j.before)
+	j.spell = false
 }
 
 // close tells what is left to tell.
@@ -218,7 +218,7 @@ func (j *journal) close() {
 	if j.timer != nil {
 		j.timer.Stop()
 	}
-	if j.spell != nil && !j.closed {
+	if j.spell {
 		j.tellRelief(j.pool.gate.Stats())
 	}
 	for kind := range j.bursts {

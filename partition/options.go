@@ -145,8 +145,11 @@ func WithName(s string) Option { return func(o *options) { o.name = s } }
 // [stmttimeout.ErrPooled].
 func WithDialect(d stmttimeout.Dialect) Option { return func(o *options) { o.dialect = d } }
 
-// WithLogger sets the log for what nobody can be given as an error. Unset or nil: [slog.Default]. Neither a password
-// nor an argument of a statement is ever logged.
+// WithLogger sets the log for what nobody can be given as an error, and for what an operator wants to see without metrics:
+// rejections, saturation, connections that cannot be opened, statements that did not end when they were told to, leaks and
+// connections taken back. What comes in bursts is logged at once the first time (leaks and connections taken back: ten
+// times), then counted, and the count logged every 10 seconds until for so long there was none. Unset or nil:
+// [slog.Default]. Neither a password nor an argument of a statement is ever logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
 		if l != nil {
