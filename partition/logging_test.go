@@ -112,6 +112,28 @@ func TestBurstOfRejectionsIsALineAtOnceAndThenItsCounts(t *testing.T) {
 	})
 }
 
+func TestCountsAddUpWhereBurstsEndAndBeginInTheSameInstant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, opt := captured()
+		r := setup(t, fakedb.New(), opt)
+		r.pool(workload.OLTP).Pause()
+		for _, pause := range []time.Duration{10, 20, 21, 30, 35, 9, 11, 20} {
+			var all sync.WaitGroup
+			for range 20 {
+				all.Go(func() { r.db.ExecContext(oltp, "ok") })
+			}
+			all.Wait()
+			time.Sleep(pause * time.Second)
+		}
+		r.db.Close()
+		first, more := len(log.about("a caller is rejected")), sum(log.about("more callers"), "paused")
+		if first < 4 || uint64(first)+more != 160 {
+			t.Errorf("%d first lines, and %d counted, of 160", first, more)
+		}
+	})
+}
+
 func TestCloseTellsWhatWasCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

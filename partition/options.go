@@ -83,7 +83,8 @@ func WithPoolConnector(name workload.Name, c sqldriver.Connector) Option {
 	}
 }
 
-// WithConfig applies a whole configuration, as [LoadConfig] or [ConfigFromEnv] returned it.
+// WithConfig applies a whole configuration, as [LoadConfig] or [ConfigFromEnv] returned it. [Registry.Apply] puts another in
+// its place later.
 func WithConfig(c Config) Option {
 	return func(o *options) {
 		if o.instead == nil {

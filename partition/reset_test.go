@@ -1,6 +1,7 @@
 package partition_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,23 @@ func TestConnectionWhoseResetOutlastsItsCallerIsKept(t *testing.T) {
 			t.Errorf("%d dials, %d closed: a healthy connection was thrown away", s.Dials, s.Closed)
 		}
 		r.idle()
+	})
+}
+
+func TestPanicOfALateResetReachesItsCallerAndLosesNoPermit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), size(workload.OLTP, 1))
+		giveBack := r.take(workload.OLTP, 1)
+		r.server.On(fakedb.Reset, func(context.Context, fakedb.Call) error { panic("reset") })
+		time.AfterFunc(95*ms, giveBack)
+		if !panics(func() { r.db.ExecContext(oltp, "ok") }) {
+			t.Error("no panic")
+		}
+		synctest.Wait()
+		r.server.On(fakedb.Reset, nil)
+		r.idle()
+		r.mustExec(oltp, "ok")
 	})
 }
 
