@@ -95,6 +95,10 @@ func (p *Physical) reset(ctx context.Context) error {
 	return nil
 }
 
+// SetUpAgain has the next Reset restore the session, as if a borrower had changed it: its Lender now wants other settings.
+// What the lender said of texts is asked anew.
+func (p *Physical) SetUpAgain() { p.touched, p.texts = true, textCache{} }
+
 // ender is the function that ends a call whose context was derived with cancel.
 func (p *Physical) ender(cancel context.CancelFunc) context.CancelFunc {
 	if cancel == nil {

@@ -19,10 +19,11 @@ var errDialTimeout = errors.New("partition: dial outlasted its caller")
 type budget struct{ queue, total time.Duration }
 
 func (p *Pool) budget() budget {
-	if at := p.config.AcquireTimeout; at > 0 {
+	c := p.config.Load()
+	if at := c.AcquireTimeout; at > 0 {
 		return budget{at, at}
 	}
-	return budget{0, p.config.DialTimeout} // NoWait
+	return budget{0, c.DialTimeout} // NoWait
 }
 
 // unbounded is the budget of an acquire that only its context bounds.
@@ -38,7 +39,7 @@ func (p *Pool) tryAcquire(ctx context.Context, tag *workload.Tag, last *member) 
 		}
 	}
 	a := acquire{pool: p, ctx: ctx, tag: tag, began: m.loan.since(), budget: p.budget()}
-	if m.expired {
+	if m.expired || !m.adopt() {
 		a.giveUp(m, CloseExpired)
 		return nil, nil
 	}
@@ -85,10 +86,13 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 		if m, again = a.pool.lend(); again {
 			continue
 		}
-		if m == nil || !m.expired {
+		if m == nil || !m.expired && m.adopt() {
 			break
 		}
 		a.giveUp(m, CloseExpired) // and the permit with it
+	}
+	if m != nil && a.left(a.budget.total) < minReset {
+		return a.reviveOrDial(m)
 	}
 	if m != nil {
 		if err = m.phys.Reset(a.ctx, a.deadline()); err == nil {
@@ -108,12 +112,23 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 	return m, true, nil
 }
 
+// reviveOrDial is the end of run for a caller whose time is all but over.
+func (a *acquire) reviveOrDial(idle *member) (m *member, fresh bool, err error) {
+	a.pool.unlend(idle)
+	if m, err = a.connect(&dialing{revive: idle}); err != nil {
+		return nil, false, a.refuse(err)
+	}
+	a.done(m)
+	return m, m != idle, nil
+}
+
 // wait takes a permit.
 func (a *acquire) wait() error {
 	err := a.pool.gate.Acquire(a.ctx, 0)
 	if err != gate.ErrTimeout || a.budget.queue <= 0 {
 		return err
 	}
+	a.pool.journal.wake()
 	waits := &a.pool.registry.waits
 	waits.begin(a.tag)
 	err = a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue))
@@ -176,6 +191,7 @@ func (a *acquire) refuse(cause error) error {
 	waited := driver.Now() - a.began
 	err := a.explain(cause, waited)
 	a.pool.counters.refused(err)
+	a.pool.journal.refused(err)
 	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{a.pool.name, waited, err})
 	return err
 }

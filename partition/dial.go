@@ -15,12 +15,14 @@ import (
 // impatient caller, a server that takes longer to accept than the acquire timeout would never be connected to at all.
 // So the caller leaves on time, and the dial goes on, keeps its permit, and lands idle for the next one.
 type dialing struct {
-	pool  *Pool
-	state atomic.Int32
-	done  chan struct{} // closed once the rest is set
-	m     *member
-	err   error
-	panic any
+	pool   *Pool
+	dead   *member // to be closed first, or nil
+	revive *member // idle, to be reset: only if that fails is there a dial; or nil
+	state  atomic.Int32
+	done   chan struct{} // closed once the rest is set
+	m      *member
+	err    error
+	panic  any
 }
 
 const (
@@ -32,8 +34,12 @@ const (
 // dial makes a connection under the permit that the caller holds. With an error the permit is no longer the caller's.
 // dead is a connection to be closed first, or nil.
 func (a *acquire) dial(dead *member) (*member, error) {
-	d := &dialing{pool: a.pool, done: make(chan struct{})}
-	go d.run(context.WithoutCancel(a.ctx), dead)
+	return a.connect(&dialing{dead: dead})
+}
+
+func (a *acquire) connect(d *dialing) (*member, error) {
+	d.pool, d.done = a.pool, make(chan struct{})
+	go d.run(context.WithoutCancel(a.ctx))
 	timer := time.NewTimer(a.left(a.budget.total))
 	defer timer.Stop()
 	var reason error
@@ -64,11 +70,16 @@ func (d *dialing) result() (*member, error) {
 	return d.m, nil
 }
 
-func (d *dialing) run(ctx context.Context, dead *member) {
-	if dead != nil {
-		dead.shut(CloseBad)
+func (d *dialing) run(ctx context.Context) {
+	if d.revive != nil {
+		d.reset(ctx)
 	}
-	d.connect(ctx)
+	if d.dead != nil {
+		d.dead.shut(CloseBad)
+	}
+	if d.m == nil && d.panic == nil {
+		d.connect(ctx)
+	}
 	if d.m == nil {
 		d.pool.gate.Release()
 	}
@@ -79,13 +90,30 @@ func (d *dialing) run(ctx context.Context, dead *member) {
 	d.land()
 }
 
+const (
+	// minReset is what a caller must have left to reset a connection itself. With less, a sound connection would be thrown
+	// away because its caller came to the end of its time.
+	minReset = 10 * time.Millisecond
+	// resetGrace is how long such a reset may take then, as long as a driver has after its caller's deadline.
+	resetGrace = time.Second
+)
+
+// reset resets an idle connection, which is closed if that fails.
+func (d *dialing) reset(ctx context.Context) {
+	defer func() {
+		d.panic = recover()
+		if d.m == nil {
+			d.dead = d.revive
+		}
+	}()
+	if d.revive.phys.Reset(ctx, driver.Now()+resetGrace) == nil {
+		d.m = d.revive
+	}
+}
+
 // land is the end of a dial whose caller has left.
 func (d *dialing) land() {
 	if d.m == nil {
-		if d.pool.registry.life.Err() != nil {
-			return // it was ended by Close
-		}
-		d.pool.registry.logger.Warn("dial failed after its caller had left", "pool", d.pool.name, "error", d.failure())
 		return
 	}
 	if reason := d.pool.land(d.m); reason != "" {
@@ -93,17 +121,10 @@ func (d *dialing) land() {
 	}
 }
 
-func (d *dialing) failure() any {
-	if d.panic != nil {
-		return d.panic
-	}
-	return d.err
-}
-
 // connect dials and sets up, within DialTimeout, and tells what came of it.
 func (d *dialing) connect(ctx context.Context) {
 	p := d.pool
-	ctx, cancel := context.WithTimeout(ctx, p.config.DialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.config.Load().DialTimeout)
 	defer cancel()
 	defer context.AfterFunc(p.registry.life, cancel)()
 	began := driver.Now()
@@ -129,6 +150,7 @@ func (p *Pool) dialed(took time.Duration, err error) {
 		p.counters.opened.Add(1)
 	} else {
 		p.counters.openFailures.Add(1)
+		p.journal.openFailed(err)
 	}
 	p.registry.observers.connOpened(ConnEvent{Pool: p.name, Took: took, Err: err})
 }
@@ -150,7 +172,8 @@ func (p *Pool) connect(ctx context.Context) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	applied, err := p.setUp(ctx, dialect, session)
+	c := p.config.Load()
+	applied, err := p.setUp(ctx, dialect, session, p.settings(c))
 	if err != nil {
 		return nil, err
 	}
@@ -158,16 +181,16 @@ func (p *Pool) connect(ctx context.Context) (*member, error) {
 	p.noteEnforcement(applied)
 	ready = true
 	p.open.Add(1)
-	return newMember(p, conn, dialect, applied), nil
+	return newMember(p, conn, c, dialect, applied), nil
 }
 
-// settings is what the sessions of this pool are set up to.
-func (p *Pool) settings() stmttimeout.Settings {
+// settings is what the sessions of this pool are set up to under c.
+func (p *Pool) settings(c *PoolConfig) stmttimeout.Settings {
 	return stmttimeout.Settings{
-		StatementTimeout:         max(p.config.StatementTimeout, 0),
-		IdleInTransactionTimeout: p.config.IdleInTransactionTimeout,
-		LockTimeout:              p.config.LockTimeout,
-		ReadOnly:                 p.config.ReadOnly,
+		StatementTimeout:         max(c.StatementTimeout, 0),
+		IdleInTransactionTimeout: c.IdleInTransactionTimeout,
+		LockTimeout:              c.LockTimeout,
+		ReadOnly:                 c.ReadOnly,
 		Workload:                 string(p.name),
 		ApplicationName:          p.registry.name,
 	}

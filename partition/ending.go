@@ -58,7 +58,9 @@ func (m *member) end(e driver.Ending, reason CloseReason) {
 		outcome = EndUnknown
 	}
 	p.counters.ended(outcome)
-	p.registry.observers.statementEnded(EndEvent{p.name, outcome, driver.Now() - began})
+	took := driver.Now() - began
+	p.journal.ended(outcome, took)
+	p.registry.observers.statementEnded(EndEvent{p.name, outcome, took})
 }
 
 // shutAndSee closes a connection on which no statement runs. A server takes a moment to notice: where a storm of bad
@@ -109,7 +111,7 @@ func (m *member) ask(ctx context.Context, ender stmttimeout.Ender, force bool) (
 // noteEnd keeps in mind why a statement could not be ended. That the registry is closed is no problem.
 func (m *member) noteEnd(err error) {
 	if m.pool.registry.life.Err() == nil {
-		m.pool.server.control.note(err, m.pool.registry.logger)
+		m.pool.server.control.note(m.pool.server.redacted(err), m.pool.registry.logger)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 // nextHold is when a borrowing that begins at t will be looked at: at LeakAfter or MaxHold.
 func (p *Pool) nextHold(t time.Duration) time.Duration {
-	next := never
-	for _, d := range []time.Duration{p.config.LeakAfter, p.config.MaxHold} {
+	next, c := never, p.config.Load()
+	for _, d := range []time.Duration{c.LeakAfter, c.MaxHold} {
 		if d > 0 {
 			next = min(next, t+d)
 		}
@@ -39,13 +39,14 @@ func (p *Pool) checkHoldsLocked(t time.Duration) time.Duration {
 
 func (p *Pool) checkHoldLocked(m *member, since, t time.Duration) (next time.Duration) {
 	next = never
-	if limit := p.config.MaxHold; limit > 0 {
+	c := p.config.Load()
+	if limit := c.MaxHold; limit > 0 {
 		if next = since + limit; next <= t {
 			p.reclaimHeldLocked(m, since, t, fmt.Errorf("%w: pool %q: held for %v, MaxHold is %v", ErrReclaimed, string(p.name), (t-since).Round(time.Millisecond), limit))
 			return never
 		}
 	}
-	if limit := p.config.LeakAfter; limit > 0 && m.reported != since {
+	if limit := c.LeakAfter; limit > 0 && m.reported != since {
 		if since+limit > t {
 			return min(next, since+limit)
 		}
@@ -57,7 +58,7 @@ func (p *Pool) checkHoldLocked(m *member, since, t time.Duration) (next time.Dur
 }
 
 func (p *Pool) tellLeak(h Holder) {
-	p.registry.logger.Warn("a connection is held for long", "pool", h.Pool, "tag", h.Tag, "age", h.Age, "activity", h.Activity, "stack", h.Stack)
+	p.journal.held(leaks, "a connection is held for long", h)
 	p.registry.observers.leaked(LeakEvent{p.name, h})
 }
 
@@ -76,7 +77,7 @@ func (p *Pool) reclaimHeldLocked(m *member, since, t time.Duration, reason error
 // reclaim ends what the late holder is doing, and the connection with it.
 func (m *member) reclaim(h Holder, reason error) {
 	r := m.pool.registry
-	r.logger.Warn("a connection is taken back from its holder", "pool", h.Pool, "tag", h.Tag, "age", h.Age, "activity", h.Activity, "stack", h.Stack)
+	m.pool.journal.held(reclaims, "a connection is taken back from its holder", h)
 	if e := m.phys.Revoke(reason); e == driver.Ended {
 		m.shut(CloseReclaimed)
 	} else {

@@ -29,7 +29,7 @@ func (p *Pool) take(m *member) bool {
 
 // park ends a borrowing without a lock: the connection stays where it is, for who had it last or who needs one more.
 func (p *Pool) park(m *member, t time.Duration) bool {
-	if !p.gate.Calm() || p.idleLimit.Load() < p.limit.Load() || m.dies <= t {
+	if !p.gate.Calm() || p.idleLimit.Load() < p.limit.Load() || m.dies() <= t {
 		return false
 	}
 	p.gate.Park(t)
@@ -140,10 +140,17 @@ func (p *Pool) borrow(m *member, tag *workload.Tag) {
 	if m.tag.Load() != tag {
 		m.tag.Store(tag)
 	}
-	if p.config.LeakStacks {
+	if p.config.Load().LeakStacks {
 		m.stack.Store(callers())
 	}
 	m.loan.set(borrowed, m.loan.since())
+}
+
+// unlend undoes a borrowing that has not begun. The permit stays.
+func (p *Pool) unlend(m *member) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	p.dropLocked(m)
 }
 
 // settle ends the borrowing of a connection that will be closed. Its permit stays.
@@ -186,7 +193,7 @@ func (p *Pool) keepLocked(m *member, t time.Duration) CloseReason {
 	switch {
 	case p.closed:
 		return CloseShutdown
-	case m.dies <= t:
+	case m.dies() <= t:
 		return CloseExpired
 	case len(p.idle) >= int(p.idleLimit.Load()) || len(p.idle)+len(p.out) >= int(p.limit.Load()):
 		return CloseSurplus

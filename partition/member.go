@@ -18,15 +18,18 @@ var _ driver.Lender = (*member)(nil)
 
 // member is a physical connection as its pool knows it, and stands behind it as the driver package's Lender.
 type member struct {
-	pool    *Pool
-	phys    *driver.Physical
-	dialect stmttimeout.Dialect
-	applied stmttimeout.Applied
-	limit   time.Duration // of a statement; 0: none
-	grace   time.Duration // of the guard behind the server's limit
+	pool     *Pool
+	phys     *driver.Physical
+	dialect  stmttimeout.Dialect
+	config   *PoolConfig // that its session is set up to
+	applied  stmttimeout.Applied
+	outdated bool          // the session is yet to be set up to config
+	limit    time.Duration // of a statement; 0: none
+	grace    time.Duration // of the guard behind the server's limit
 
-	dies    time.Duration // when its lifetime ends
-	loan    loan          // who has it
+	born    time.Duration
+	share   float64 // of its pool's ConnMaxLifetime that is its own
+	loan    loan    // who has it
 	holds   holds
 	place   int           // in its pool's list of those that are out; the gate's lock guards it
 	expired bool          // found so when it was lent
@@ -47,25 +50,34 @@ const serverGrace = 500 * time.Millisecond
 // lifetimeJitter is the part of ConnMaxLifetime by which connections differ, so that a pool is not replaced at once.
 const lifetimeJitter = 0.1
 
-func newMember(p *Pool, conn sqldriver.Conn, d stmttimeout.Dialect, a stmttimeout.Applied) *member {
-	m := &member{pool: p, dialect: d, applied: a, dies: never}
+func newMember(p *Pool, conn sqldriver.Conn, c *PoolConfig, d stmttimeout.Dialect, a stmttimeout.Applied) *member {
+	m := &member{pool: p, config: c, dialect: d, applied: a, born: driver.Now(), share: 1 - rand.Float64()*lifetimeJitter}
 	m.phys = driver.NewPhysical(conn, m, p.registry.texts)
-	m.limit = max(p.config.StatementTimeout, 0)
-	if server := a.StatementTimeout; server > 0 && m.limit > 0 {
+	m.setLimit()
+	return m
+}
+
+func (m *member) setLimit() {
+	m.limit, m.grace = max(m.config.StatementTimeout, 0), 0
+	if server := m.applied.StatementTimeout; server > 0 && m.limit > 0 {
 		m.limit, m.grace = min(m.limit, server), serverGrace
 	}
-	if life := p.config.ConnMaxLifetime; life > 0 {
-		m.dies = driver.Now() + life - time.Duration(rand.Float64()*lifetimeJitter*float64(life))
+}
+
+// dies is when its lifetime ends.
+func (m *member) dies() time.Duration {
+	if life := m.pool.config.Load().ConnMaxLifetime; life > 0 {
+		return m.born + time.Duration(m.share*float64(life))
 	}
-	return m
+	return never
 }
 
 // expiresAt is when a connection that is idle since then is too old, or has been idle for too long.
 func (m *member) expiresAt(since time.Duration) time.Duration {
-	if idle := m.pool.config.ConnMaxIdleTime; idle > 0 {
-		return min(m.dies, since+idle)
+	if idle := m.pool.config.Load().ConnMaxIdleTime; idle > 0 {
+		return min(m.dies(), since+idle)
 	}
-	return m.dies
+	return m.dies()
 }
 
 // Inspect implements driver.Lender.
@@ -146,7 +158,12 @@ func (m *member) Begun(ctx context.Context) (enforced bool, err error) {
 }
 
 // Restore implements driver.Lender.
-func (m *member) Restore(ctx context.Context) error { return m.run(ctx, m.applied.Restore) }
+func (m *member) Restore(ctx context.Context) error {
+	if err := m.run(ctx, m.applied.Restore); err != nil || !m.outdated {
+		return err
+	}
+	return m.setUpAgain(ctx)
+}
 
 // run runs statements of ours, within a call of the borrower or before it.
 func (m *member) run(ctx context.Context, texts []string) error {
@@ -220,7 +237,7 @@ func (m *member) closePhysical() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicError(v)
-			m.pool.registry.logger.Error("driver panicked in Close", "pool", m.pool.name, "panic", v)
+			m.pool.registry.logger.Error("driver panicked in Close", "pool", m.pool.name, "panic", m.pool.server.redacted(panicError(v)))
 		}
 	}()
 	return m.phys.Close()

@@ -68,7 +68,7 @@ type CloseReason string
 // The reasons.
 const (
 	CloseBad       CloseReason = "bad"       // broken, or left in an unknown state
-	CloseExpired   CloseReason = "expired"   // ConnMaxLifetime or ConnMaxIdleTime
+	CloseExpired   CloseReason = "expired"   // ConnMaxLifetime, ConnMaxIdleTime, or settings that Apply made looser
 	CloseSurplus   CloseReason = "surplus"   // more than MaxIdleConns, or than a smaller MaxOpenConns allows
 	CloseShutdown  CloseReason = "shutdown"  // the registry is closed
 	CloseReclaimed CloseReason = "reclaimed" // taken back from its holder: MaxHold, or Drain

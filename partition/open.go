@@ -45,12 +45,7 @@ func OpenDB(c sqldriver.Connector, opts ...Option) (*sql.DB, error) {
 }
 
 func open(main *server, o *options) (*sql.DB, error) {
-	for name, c := range o.connectors {
-		if c != nil && sameConnector(c, main.connector) {
-			delete(o.connectors, name) // its own server is the shared one
-		}
-	}
-	pools, err := o.resolve()
+	pools, err := o.resolve(main)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	sqldriver "database/sql/driver"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
@@ -24,11 +25,20 @@ type options struct {
 	dialect    stmttimeout.Dialect
 	logger     *slog.Logger
 	observers  observers
-	err        error // the first of an option
+	pooler     string // of a Config
+	opts       []Option
+	instead    *Config // takes the place of every WithConfig
+	laid       bool    // instead is
+	err        error   // the first of an option
 }
 
-func newOptions(opts []Option) *options {
+func newOptions(opts []Option) *options { return optionsWith(opts, nil) }
+
+// optionsWith lays options on one another. A Config that is given takes the place of the first WithConfig, or else comes
+// last; all that WithConfig gave is left out.
+func optionsWith(opts []Option, instead *Config) *options {
 	o := &options{
+		opts: slices.Clone(opts), instead: instead,
 		pools:      make(map[workload.Name]PoolConfig),
 		connectors: make(map[workload.Name]sqldriver.Connector),
 		def:        workload.OLTP,
@@ -42,6 +52,7 @@ func newOptions(opts []Option) *options {
 			opt(o)
 		}
 	}
+	o.layInstead()
 	return o
 }
 
@@ -72,25 +83,42 @@ func WithPoolConnector(name workload.Name, c sqldriver.Connector) Option {
 	}
 }
 
-// WithConfig applies a whole configuration, as [LoadConfig] or [ConfigFromEnv] returned it.
+// WithConfig applies a whole configuration, as [LoadConfig] or [ConfigFromEnv] returned it. [Registry.Apply] puts another in
+// its place later.
 func WithConfig(c Config) Option {
 	return func(o *options) {
-		for name, pool := range c.Pools {
-			WithPool(name, pool)(o)
+		if o.instead == nil {
+			o.lay(c)
+		} else {
+			o.layInstead()
 		}
-		if c.Default != "" {
-			o.def = c.Default
-		}
-		o.requireTag = o.requireTag || c.RequireTag
-		if c.Budget != 0 {
-			o.budget = c.Budget
-		}
-		if err := checkPooler(c.Pooler, "Pooler"); err != nil && o.err == nil {
-			o.err = fmt.Errorf("partition: %w", err)
-		}
-		if c.Pooler != "" {
-			o.dialect = stmttimeout.Postgres(stmttimeout.TransactionPooling())
-		}
+	}
+}
+
+func (o *options) lay(c Config) {
+	for name, pool := range c.Pools {
+		WithPool(name, pool)(o)
+	}
+	if c.Default != "" {
+		o.def = c.Default
+	}
+	o.requireTag = o.requireTag || c.RequireTag
+	if c.Budget != 0 {
+		o.budget = c.Budget
+	}
+	if err := checkPooler(c.Pooler, "Pooler"); err != nil && o.err == nil {
+		o.err = fmt.Errorf("partition: %w", err)
+	}
+	if c.Pooler != "" {
+		o.dialect, o.pooler = stmttimeout.Postgres(stmttimeout.TransactionPooling()), c.Pooler
+	}
+}
+
+// layInstead does nothing the second time.
+func (o *options) layInstead() {
+	if o.instead != nil && !o.laid {
+		o.laid = true
+		o.lay(*o.instead)
 	}
 }
 
@@ -118,8 +146,11 @@ func WithName(s string) Option { return func(o *options) { o.name = s } }
 // [stmttimeout.ErrPooled].
 func WithDialect(d stmttimeout.Dialect) Option { return func(o *options) { o.dialect = d } }
 
-// WithLogger sets the log for what nobody can be given as an error. Unset or nil: [slog.Default]. Neither a password
-// nor an argument of a statement is ever logged.
+// WithLogger sets the log for what nobody can be given as an error, and for what an operator wants to see without metrics:
+// rejections, saturation, connections that cannot be opened, statements that did not end when they were told to, leaks and
+// connections taken back. What comes in bursts is logged at once the first time (leaks and connections taken back: ten
+// times), then counted, and the count logged every 10 seconds until for so long there was none. Unset or nil:
+// [slog.Default]. Neither a password nor an argument of a statement is ever logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
 		if l != nil {
@@ -138,9 +169,14 @@ func WithObserver(v Observer) Option {
 }
 
 // resolve checks everything that does not need a server and returns the effective pools.
-func (o *options) resolve() (map[workload.Name]PoolConfig, error) {
+func (o *options) resolve(main *server) (map[workload.Name]PoolConfig, error) {
 	if o.err != nil {
 		return nil, o.err
+	}
+	for name, c := range o.connectors {
+		if c != nil && sameConnector(c, main.connector) {
+			delete(o.connectors, name) // its own server is the shared one
+		}
 	}
 	own := func(name workload.Name) bool { return o.connectors[name] != nil }
 	pools, err := resolve(o.pools, o.budget, own)

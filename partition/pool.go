@@ -23,9 +23,9 @@ type Pool struct {
 	name     workload.Name
 	registry *Registry
 	server   *server
-	config   PoolConfig // effective; MaxOpenConns is the one it was opened with
+	config   atomic.Pointer[PoolConfig] // effective, and never written to: Apply puts another in its place
 	gate     *gate.Gate
-	limit    atomic.Int64 // MaxOpenConns now
+	limit    atomic.Int64 // MaxOpenConns now: Resize may have changed it since
 	// idleLimit is MaxIdleConns now: it follows MaxOpenConns unless it was set smaller.
 	idleLimit atomic.Int64
 
@@ -44,12 +44,15 @@ type Pool struct {
 	open     atomic.Int64
 	counters counters
 	warned   sync.Once
+	journal  journal
 
 	enforcement atomic.Pointer[stmttimeout.Enforcement] // of the connection opened last; nil before the first
 }
 
 func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
-	p := &Pool{name: name, registry: r, server: s, config: c, reapAt: never}
+	p := &Pool{name: name, registry: r, server: s, reapAt: never}
+	p.config.Store(&c)
+	p.journal.pool = p
 	p.gate = gate.New(c.MaxOpenConns, c.MaxWaiting, driver.Now, p.reclaimLocked)
 	p.setLimit(c.MaxOpenConns)
 	return p
@@ -61,7 +64,7 @@ func (p *Pool) Name() workload.Name { return p.name }
 // Config returns the pool's effective configuration: defaults filled in, MaxOpenConns as it is now, the DSN's password
 // redacted.
 func (p *Pool) Config() PoolConfig {
-	c := p.config
+	c := *p.config.Load()
 	c.MaxOpenConns = int(p.limit.Load())
 	c.MaxIdleConns = int(p.idleLimit.Load())
 	c.DSN = redactDSN(c.DSN)
@@ -70,8 +73,8 @@ func (p *Pool) Config() PoolConfig {
 
 func (p *Pool) setLimit(n int) {
 	idle := n
-	if p.config.MaxIdleConns != p.config.MaxOpenConns {
-		idle = min(p.config.MaxIdleConns, n)
+	if c := p.config.Load(); c.MaxIdleConns != c.MaxOpenConns {
+		idle = min(c.MaxIdleConns, n)
 	}
 	p.limit.Store(int64(n))
 	p.idleLimit.Store(int64(idle))
@@ -110,16 +113,23 @@ func (p *Pool) Resize(maxOpenConns int) error {
 	if err := r.checkBudget(p, maxOpenConns); err != nil {
 		return err
 	}
+	p.resize(maxOpenConns)
+	r.connector.KeepIdle(r.totalOpenConns())
+	return nil
+}
+
+func (p *Pool) resize(maxOpenConns int) {
+	limit, idle := p.limit.Load(), p.idleLimit.Load()
 	p.setLimit(maxOpenConns)
 	p.gate.Resize(maxOpenConns)
-	p.trim()
-	r.connector.KeepIdle(r.totalOpenConns())
+	if p.limit.Load() < limit || p.idleLimit.Load() < idle {
+		p.trim() // and only then: it takes for surplus what a caller with a permit is about to fetch
+	}
 	p.facadeMu.Lock()
 	defer p.facadeMu.Unlock()
 	if p.facade != nil {
 		p.connector.KeepIdle(maxOpenConns)
 	}
-	return nil
 }
 
 // Pause turns away new acquires, and those that wait, with ErrPaused. What holds a connection goes on.
@@ -147,6 +157,7 @@ func (p *Pool) close() {
 	}
 	all.Wait()
 	p.closeFacade()
+	p.journal.close()
 }
 
 func (p *Pool) closeFacade() {

@@ -18,8 +18,7 @@ var errSharesSessions = fmt.Errorf("partition: the pooler before this server len
 	"stmttimeout.TransactionPooling())), or \"pooler\": \"transaction\" in the configuration: %w", stmttimeout.ErrPooled)
 
 // setUp sets a session up, unless a pooler would hand it to somebody else afterwards.
-func (p *Pool) setUp(ctx context.Context, dialect stmttimeout.Dialect, session *driver.Session) (stmttimeout.Applied, error) {
-	want := p.settings()
+func (p *Pool) setUp(ctx context.Context, dialect stmttimeout.Dialect, session *driver.Session, want stmttimeout.Settings) (stmttimeout.Applied, error) {
 	if !p.server.ownSession.Load() {
 		want.BackendPID = session.BackendPID()
 	}

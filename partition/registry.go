@@ -29,10 +29,12 @@ type Registry struct {
 	def        *Pool // nil if untagged contexts are refused
 	fallback   *Pool // nil if unknown tags are refused
 	requireTag bool
-	budget     int // 0: none
+	budget     int // 0: none; resizeMu guards it
 
 	waits    waits
-	resizeMu sync.Mutex // serialises Resize, so that two together do not exceed the budget
+	resizeMu sync.Mutex // serialises Resize and Apply, so that two together do not exceed the budget; no lock is held when it is taken
+	opts     []Option   // of Open, for Apply
+	fixed    fixed
 
 	life     context.Context // ends with Close
 	endLife  context.CancelFunc
@@ -56,7 +58,7 @@ func RegistryOf(db *sql.DB) (*Registry, bool) {
 func newRegistry(o *options, main *server, own map[workload.Name]*server, configs map[workload.Name]PoolConfig) *Registry {
 	r := &Registry{
 		name: o.name, texts: driver.NewTexts(), observers: o.observers, logger: o.logger,
-		requireTag: o.requireTag, budget: o.budget,
+		requireTag: o.requireTag, budget: o.budget, opts: o.opts, fixed: o.fixed(),
 		pools:   make(map[workload.Name]*Pool),
 		servers: []*server{main},
 	}

@@ -47,7 +47,7 @@ func (s *server) dialectOf(ctx context.Context, session *driver.Session, log *sl
 			d = stmttimeout.ClientOnly()
 			if s.dialect.CompareAndSwap(nil, &d) {
 				log.Warn("unknown kind of server: statement timeouts are enforced by the client alone",
-					"driver", fmt.Sprintf("%T", s.connector.Driver()), "error", err)
+					"driver", fmt.Sprintf("%T", s.connector.Driver()), "error", s.redacted(err))
 			}
 			return d, nil
 		}

@@ -255,6 +255,13 @@ func (g *Gate) Resize(limit int) {
 	g.serveLocked()
 }
 
+// Bound changes how many callers may wait. Those who do already go on waiting.
+func (g *Gate) Bound(maxWaiting int) {
+	g.mu.Lock()
+	defer g.Unlock()
+	g.maxWaiting = max(maxWaiting, 0)
+}
+
 // Pause turns away every new caller, and those who wait, with ErrPaused. Permits that are out are not affected.
 func (g *Gate) Pause() {
 	g.mu.Lock()

@@ -222,6 +222,30 @@ func TestGrowingServesWaitersAndShrinkingTakesEffectAsPermitsReturn(t *testing.T
 	})
 }
 
+func TestSmallerBoundHoldsForNewcomersAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, 2)
+		g.TryAcquire()
+		waiter := make(chan error, 1)
+		go func() { waiter <- g.Acquire(t.Context(), long) }()
+		synctest.Wait()
+		g.Bound(1)
+		if err := g.Acquire(t.Context(), long); err != ErrFull {
+			t.Errorf("a newcomer got %v", err)
+		}
+		g.Release()
+		if err := <-waiter; err != nil {
+			t.Errorf("the waiter got %v", err)
+		}
+		g.Bound(-1)
+		if err := g.Acquire(t.Context(), long); err != ErrFull || g.Stats().MaxWaiting != 0 {
+			t.Errorf("without a queue: %v", err)
+		}
+		g.Release()
+	})
+}
+
 func TestPauseTurnsAwayNewcomersAndWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
