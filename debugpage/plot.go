@@ -11,7 +11,6 @@ import (
 type plot struct {
 	Title string
 	Most  string // of the values shown
-	Now   string
 	Area  string // points of a polygon in a picture that is plotWidth by plotHeight
 }
 
@@ -23,7 +22,7 @@ const (
 // newPlot draws values under a ceiling that is top, or the highest of them.
 func newPlot(title string, values []float32, top float64) plot {
 	if len(values) == 0 {
-		return plot{Title: title, Most: "0", Now: "0"}
+		return plot{Title: title, Most: "0"}
 	}
 	most := float64(slices.Max(values))
 	top = max(top, most)
@@ -37,7 +36,7 @@ func newPlot(title string, values []float32, top float64) plot {
 		fmt.Fprintf(&b, " %d,%s", left+i, short(plotHeight*(1-float64(v)/top)))
 	}
 	fmt.Fprintf(&b, " %d,%d", plotWidth, plotHeight)
-	return plot{title, short(most), short(float64(values[len(values)-1])), b.String()}
+	return plot{title, short(most), b.String()}
 }
 
 // short is a number with one digit behind the point, if there is something to be said there.
