@@ -45,11 +45,22 @@ func chromium(t *testing.T, ctx context.Context, args ...string) *exec.Cmd {
 		t.Skip(line)
 	}
 	cmd := exec.CommandContext(ctx, path, append([]string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir=" + t.TempDir(),
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir=" + profile(t),
 	}, args...)...)
 	endsWhole(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
+}
+
+// profile is no t.TempDir: what a browser left behind is no failure of the test.
+func profile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "debugpage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // browse runs it to its end and returns what it printed.
