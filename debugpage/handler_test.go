@@ -35,8 +35,13 @@ func setup(t *testing.T, opts ...partition.Option) (*sql.DB, *partition.Registry
 
 func get(t *testing.T, reg *partition.Registry, method, target string) (*http.Response, string) {
 	t.Helper()
+	return ask(t, debugpage.Handler(reg), method, target)
+}
+
+func ask(t *testing.T, page http.Handler, method, target string) (*http.Response, string) {
+	t.Helper()
 	w := httptest.NewRecorder()
-	debugpage.Handler(reg).ServeHTTP(w, httptest.NewRequest(method, target, nil))
+	page.ServeHTTP(w, httptest.NewRequest(method, target, nil))
 	body, err := io.ReadAll(w.Result().Body)
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,7 @@ type pool struct {
 
 	Settings partition.PoolConfig `json:"settings"`
 	Holders  []holder             `json:"holders"`
+	History  series               `json:"history"`
 }
 
 type holder struct {
@@ -69,19 +70,20 @@ func (s seconds) String() string {
 }
 
 // look is not one moment: the holders are those of just before the numbers.
-func look(r *partition.Registry) view {
+func look(past *history) view {
+	r, histories := past.registry, past.series()
 	holders := make(map[workload.Name][]holder)
 	for _, h := range r.Holders() {
 		holders[h.Pool] = append(holders[h.Pool], holder{h.Tag, seconds(h.Age), string(h.Activity), h.LongHeld, h.Stack})
 	}
 	v := view{Registry: r.Name(), At: time.Now(), Pools: []pool{}}
-	for _, p := range r.Pools() {
-		v.Pools = append(v.Pools, lookAt(p.Stats(), p.Config(), holders[p.Name()]))
+	for i, p := range past.pools {
+		v.Pools = append(v.Pools, lookAt(p.Stats(), p.Config(), holders[p.Name()], histories[i]))
 	}
 	return v
 }
 
-func lookAt(s partition.Stats, c partition.PoolConfig, holders []holder) pool {
+func lookAt(s partition.Stats, c partition.PoolConfig, holders []holder, past series) pool {
 	c.DSN = "" // a server's address and user are nobody's business here
 	if holders == nil {
 		holders = []holder{} // in JSON a list, too
@@ -95,7 +97,7 @@ func lookAt(s partition.Stats, c partition.PoolConfig, holders []holder) pool {
 		StatementTimeouts: s.StatementTimeouts, EndedConfirmed: s.EndedConfirmed, EndedForced: s.EndedForced,
 		EndedUnknown: s.EndedUnknown, EndProblem: s.EndProblem, Leaked: s.Leaked, Reclaimed: s.Reclaimed,
 		OpenFailures: s.OpenFailures, Enforcement: s.Enforcement,
-		Settings: c, Holders: holders,
+		Settings: c, Holders: holders, History: past,
 	}
 }
 

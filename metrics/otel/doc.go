@@ -10,6 +10,8 @@
 // One registry is one Observer. Every series has the attribute db.client.connection.pool.name: the registry's name, a
 // slash and the workload, as in orders/oltp; the workload alone where the registry has no name.
 //
+// The SDK takes its time to record a histogram, twice for each call. Where that matters a [Producer] keeps them for less.
+//
 // Of the conventions: db.client.connection.count (db.client.connection.state is idle or used; a connection that is being
 // dialed or closed is used), .max, .idle.max, .idle.min (always 0: no pool keeps connections that nobody needs),
 // .pending_requests and .timeouts; the histograms .wait_time (of callers that got a connection: queue and dial together),

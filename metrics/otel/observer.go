@@ -23,23 +23,15 @@ var (
 
 const scope = "github.com/sqlbulkhead/sqlbulkhead/metrics/otel"
 
-// Bounds of the histograms, in seconds. The conventions name none, and the SDK's own are for milliseconds.
-var (
-	waitBounds = []float64{.0001, .001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
-	useBounds  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 900}
-	dialBounds = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
-)
-
 // Observer records what happens in the pools of one registry. It is made first and given to [partition.WithObserver];
 // [Observer.Watch] then tells it the registry.
 type Observer struct {
-	meter      metric.Meter
-	histograms bool
-	threshold  time.Duration
+	meter     metric.Meter
+	threshold time.Duration
+	producer  *Producer // nil: the SDK keeps the histograms, if there are any
 
-	wait dbconv.ClientConnectionWaitTime
-	use  dbconv.ClientConnectionUseTime
-	dial dbconv.ClientConnectionCreateTime
+	wait, use, dial metric.Float64Histogram // nil where the SDK does not keep them
+	histograms      bool
 
 	pools atomic.Pointer[map[workload.Name]*watched] // nil until Watch; never changed then
 }
@@ -50,6 +42,7 @@ type Option func(*options)
 type options struct {
 	provider   metric.MeterProvider
 	histograms bool
+	producer   *Producer
 	threshold  time.Duration
 }
 
@@ -57,7 +50,7 @@ type options struct {
 func WithMeterProvider(p metric.MeterProvider) Option { return func(o *options) { o.provider = p } }
 
 // WithoutHistograms leaves wait_time, use_time and create_time out. What remains is read when it is exported and costs a
-// call nothing; the histograms cost it two recordings of the SDK.
+// call next to nothing; the histograms cost it two recordings of the SDK, unless there is a [Producer].
 func WithoutHistograms() Option { return func(o *options) { o.histograms = false } }
 
 // WithEventThreshold sets how long an acquire must have waited for an event on its caller's span. Unset: 1ms, which
@@ -70,18 +63,18 @@ func NewObserver(opts ...Option) (*Observer, error) {
 	for _, opt := range opts {
 		opt(&c)
 	}
-	o := &Observer{histograms: c.histograms, threshold: c.threshold}
+	o := &Observer{histograms: c.histograms, producer: c.producer, threshold: c.threshold}
 	o.meter = c.provider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
-	if !o.histograms {
+	if !o.histograms || o.producer != nil {
 		return o, nil
 	}
-	var errs [3]error
-	o.wait, errs[0] = dbconv.NewClientConnectionWaitTime(o.meter, metric.WithExplicitBucketBoundaries(waitBounds...))
-	o.use, errs[1] = dbconv.NewClientConnectionUseTime(o.meter, metric.WithExplicitBucketBoundaries(useBounds...))
-	o.dial, errs[2] = dbconv.NewClientConnectionCreateTime(o.meter, metric.WithExplicitBucketBoundaries(dialBounds...))
-	if err := errors.Join(errs[:]...); err != nil {
+	wait, err1 := dbconv.NewClientConnectionWaitTime(o.meter, metric.WithExplicitBucketBoundaries(waitBounds...))
+	use, err2 := dbconv.NewClientConnectionUseTime(o.meter, metric.WithExplicitBucketBoundaries(useBounds...))
+	dial, err3 := dbconv.NewClientConnectionCreateTime(o.meter, metric.WithExplicitBucketBoundaries(dialBounds...))
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
+	o.wait, o.use, o.dial = wait.Inst(), use.Inst(), dial.Inst()
 	return o, nil
 }
 
@@ -100,8 +93,8 @@ func (o *Observer) AcquireDone(ctx context.Context, e partition.AcquireEvent) {
 	if p == nil {
 		return
 	}
-	if o.histograms && e.Err == nil {
-		o.wait.Inst().Record(ctx, e.Waited.Seconds(), p.record...)
+	if p.wait != nil && e.Err == nil {
+		p.wait.record(ctx, e.Waited)
 	}
 	if e.Err != nil || e.Waited >= o.threshold {
 		tellSpan(ctx, p, e)
@@ -114,15 +107,15 @@ func (o *Observer) Released(e partition.ReleaseEvent) {
 		return
 	}
 	if p := o.pool(e.Pool); p != nil {
-		o.use.Inst().Record(context.Background(), e.Held.Seconds(), p.record...)
+		p.use.record(context.Background(), e.Held)
 	}
 }
 
 // ConnOpened implements partition.ConnObserver. How long a dial took that failed says more of its timeout than of the
 // server.
 func (o *Observer) ConnOpened(e partition.ConnEvent) {
-	if p := o.pool(e.Pool); p != nil && o.histograms && e.Err == nil {
-		o.dial.Inst().Record(context.Background(), e.Took.Seconds(), p.record...)
+	if p := o.pool(e.Pool); p != nil && p.dial != nil && e.Err == nil {
+		p.dial.record(context.Background(), e.Took)
 	}
 }
 

@@ -16,22 +16,38 @@ import (
 type watched struct {
 	pool    *partition.Pool
 	name    attribute.KeyValue
-	record  []metric.RecordOption
 	observe []metric.ObserveOption // in the order of the readings
+
+	wait, use, dial recorder  // nil without histograms
+	produced        *produced // nil without a producer: what they are
 }
 
-func newWatched(r *partition.Registry, p *partition.Pool, readings []reading) *watched {
+func (o *Observer) newWatched(r *partition.Registry, p *partition.Pool, readings []reading) *watched {
 	name := string(p.Name())
 	if r.Name() != "" {
 		name = r.Name() + "/" + name
 	}
 	w := &watched{pool: p, name: semconv.DBClientConnectionPoolName(name)}
-	w.record = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(w.name))}
+	o.record(w)
 	for _, reading := range readings {
 		set := attribute.NewSet(append([]attribute.KeyValue{w.name}, reading.attributes...)...)
 		w.observe = append(w.observe, metric.WithAttributeSet(set))
 	}
 	return w
+}
+
+// record gives a pool its histograms.
+func (o *Observer) record(w *watched) {
+	set := attribute.NewSet(w.name)
+	switch {
+	case !o.histograms:
+	case o.producer != nil:
+		w.produced = newProduced(set)
+		w.wait, w.use, w.dial = w.produced.wait, w.produced.use, w.produced.dial
+	default:
+		options := []metric.RecordOption{metric.WithAttributeSet(set)}
+		w.wait, w.use, w.dial = instrument{o.wait, options}, instrument{o.use, options}, instrument{o.dial, options}
+	}
 }
 
 // Watch has the pools of r exported, from the statistics that they keep anyway, whenever metrics are collected. Call it
@@ -45,13 +61,13 @@ func (o *Observer) Watch(r *partition.Registry) (metric.Registration, error) {
 	}
 	pools, list := make(map[workload.Name]*watched), []*watched(nil)
 	for _, p := range r.Pools() {
-		w := newWatched(r, p, readings)
+		w := o.newWatched(r, p, readings)
 		pools[p.Name()], list = w, append(list, w)
 	}
 	if !o.pools.CompareAndSwap(nil, &pools) {
 		return nil, errors.New("otel: the observer watches a registry already")
 	}
-	registration, err := o.meter.RegisterCallback(func(_ context.Context, out metric.Observer) error {
+	registered, err := o.meter.RegisterCallback(func(_ context.Context, out metric.Observer) error {
 		for _, w := range list {
 			w.read(out, readings)
 		}
@@ -59,8 +75,22 @@ func (o *Observer) Watch(r *partition.Registry) (metric.Registration, error) {
 	}, instrumentsOf(readings)...)
 	if err != nil {
 		o.pools.Store(nil) // as if it had not been called
+		return nil, err
 	}
-	return registration, err
+	return o.produce(registered, list), nil
+}
+
+// produce has the producer hand over the histograms of the pools until they are watched no more.
+func (o *Observer) produce(registered metric.Registration, list []*watched) metric.Registration {
+	if o.producer == nil || !o.histograms {
+		return registered
+	}
+	r := registration{registered, o.producer, nil}
+	for _, w := range list {
+		r.pools = append(r.pools, w.produced)
+	}
+	o.producer.add(r.pools)
+	return r
 }
 
 func (w *watched) read(out metric.Observer, readings []reading) {

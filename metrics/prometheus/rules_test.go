@@ -30,7 +30,7 @@ func promtool(t *testing.T, args ...string) {
 
 func TestRulesSayWhichTroubleItIs(t *testing.T) {
 	t.Parallel()
-	promtool(t, "test", "rules", "testdata/rules_test.yml", "testdata/capacity_test.yml")
+	promtool(t, "test", "rules", "testdata/rules_test.yml", "testdata/endings_test.yml", "testdata/capacity_test.yml")
 }
 
 func TestRulesAskForMetricsThatAreExported(t *testing.T) {
