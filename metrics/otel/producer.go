@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
 )
 
-// Producer keeps wait_time, use_time and create_time itself and hands them to a reader of the SDK, for a fifth of what it
-// costs a call to have the SDK record them. It is made before the reader:
+// Producer keeps wait_time, use_time and create_time itself and hands them to a reader of the SDK, for some
+// 25 ns of a call; to have the SDK record them costs it some 300. It is made before the reader:
 //
 //	producer := otel.NewProducer()
 //	reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(producer))
