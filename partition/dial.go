@@ -16,6 +16,7 @@ import (
 // So the caller leaves on time, and the dial goes on, keeps its permit, and lands idle for the next one.
 type dialing struct {
 	pool  *Pool
+	user  *Pool // the workload's that it is for
 	state atomic.Int32
 	done  chan struct{} // closed once the rest is set
 	m     *member
@@ -32,7 +33,7 @@ const (
 // dial makes a connection under the permit that the caller holds. With an error the permit is no longer the caller's.
 // dead is a connection to be closed first, or nil.
 func (a *acquire) dial(dead *member) (*member, error) {
-	d := &dialing{pool: a.pool, done: make(chan struct{})}
+	d := &dialing{pool: a.pool, user: a.user, done: make(chan struct{})}
 	go d.run(context.WithoutCancel(a.ctx), dead)
 	timer := time.NewTimer(a.left(a.budget.total))
 	defer timer.Stop()
@@ -109,7 +110,7 @@ func (d *dialing) connect(ctx context.Context) {
 	began := driver.Now()
 	defer func() {
 		d.panic = recover()
-		p.dialed(driver.Now()-began, errors.Join(d.err, panicError(d.panic)))
+		d.user.dialed(driver.Now()-began, errors.Join(d.err, panicError(d.panic)))
 	}()
 	d.m, d.err = p.connect(ctx)
 	if d.err != nil && errors.Is(d.err, context.DeadlineExceeded) && ctx.Err() == context.DeadlineExceeded {
@@ -155,7 +156,9 @@ func (p *Pool) connect(ctx context.Context) (*member, error) {
 		return nil, err
 	}
 	p.warn(applied.Warnings)
-	p.noteEnforcement(applied)
+	if p.registry.mode == Enforce {
+		p.noteEnforcement(applied)
+	}
 	ready = true
 	p.open.Add(1)
 	return newMember(p, conn, dialect, applied), nil
@@ -168,9 +171,17 @@ func (p *Pool) settings() stmttimeout.Settings {
 		IdleInTransactionTimeout: p.config.IdleInTransactionTimeout,
 		LockTimeout:              p.config.LockTimeout,
 		ReadOnly:                 p.config.ReadOnly,
-		Workload:                 string(p.name),
+		Workload:                 p.sessionName(),
 		ApplicationName:          p.registry.name,
 	}
+}
+
+// sessionName is what a session is to show of its workload.
+func (p *Pool) sessionName() string {
+	if p.registry.mode == Observe {
+		return ""
+	}
+	return string(p.name)
 }
 
 // noteEnforcement keeps what enforces the statement timeout for the statistics, and logs it where it is news.

@@ -20,6 +20,7 @@ type options struct {
 	fallback   workload.Name
 	requireTag bool
 	budget     int
+	mode       Mode
 	name       string
 	dialect    stmttimeout.Dialect
 	logger     *slog.Logger
@@ -84,6 +85,9 @@ func WithConfig(c Config) Option {
 		o.requireTag = o.requireTag || c.RequireTag
 		if c.Budget != 0 {
 			o.budget = c.Budget
+		}
+		if c.Mode != "" {
+			WithMode(c.Mode)(o)
 		}
 		if err := checkPooler(c.Pooler, "Pooler"); err != nil && o.err == nil {
 			o.err = fmt.Errorf("partition: %w", err)

@@ -26,6 +26,8 @@ type Pool struct {
 	config   PoolConfig // effective; MaxOpenConns is the one it was opened with
 	gate     *gate.Gate
 	limit    atomic.Int64 // MaxOpenConns now
+	carrier  *Pool        // whose connections serve the workload: itself, but in Observe mode
+	wall     *wall        // nil but in Observe mode
 	// idleLimit is MaxIdleConns now: it follows MaxOpenConns unless it was set smaller.
 	idleLimit atomic.Int64
 
@@ -36,6 +38,8 @@ type Pool struct {
 	reaper *time.Timer   // nil until it was first set
 	reapAt time.Duration // when it will look; never if it need not
 	holds  tally         // of connections that are out no more
+	gone   seen          // by those that are closed
+	rates  rates
 
 	facadeMu  sync.Mutex        // guards facade and connector
 	facade    *sql.DB           // DB(); nil until somebody asks
@@ -52,6 +56,8 @@ func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
 	p := &Pool{name: name, registry: r, server: s, config: c, reapAt: never}
 	p.gate = gate.New(c.MaxOpenConns, c.MaxWaiting, p.reclaimLocked)
 	p.setLimit(c.MaxOpenConns)
+	p.carrier = p
+	p.rates.begin(driver.Now())
 	return p
 }
 
@@ -84,7 +90,7 @@ func (p *Pool) DB() *sql.DB {
 	p.facadeMu.Lock()
 	defer p.facadeMu.Unlock()
 	if p.facade == nil {
-		p.facade, p.connector = driver.Open(poolRouter{p}, p.registry.texts, int(p.limit.Load()))
+		p.facade, p.connector = driver.Open(p.router(), p.registry.texts, int(p.carrier.limit.Load()))
 		if p.registry.life.Err() != nil {
 			p.facade.Close()
 		} else {
@@ -117,7 +123,7 @@ func (p *Pool) Resize(maxOpenConns int) error {
 	p.facadeMu.Lock()
 	defer p.facadeMu.Unlock()
 	if p.facade != nil {
-		p.connector.KeepIdle(maxOpenConns)
+		p.connector.KeepIdle(int(p.carrier.limit.Load()))
 	}
 	return nil
 }
