@@ -35,6 +35,9 @@ type visit struct {
 
 const nowhere = -1
 
+// always is a time before every other. (The clock's zero is arbitrary.)
+const always = -never
+
 // place is a permit.
 type place struct {
 	start time.Duration // of the hold, in the trial
@@ -80,7 +83,7 @@ func (x *trial) decide(t time.Duration, l limits) {
 // place finds out what becomes of v, if that is known at t.
 func (x *trial) place(v *visit, t time.Duration, l limits) (known bool) {
 	if len(x.places) < l.conns {
-		x.places = append(x.places, place{})
+		x.places = append(x.places, place{end: always})
 	}
 	free, end, atLeast := x.next(v.arrived, t, l)
 	if end <= v.arrived {

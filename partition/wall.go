@@ -134,6 +134,7 @@ func (w *wall) evidence(t time.Duration) evidence {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, full := w.fullLocked(t)
+	w.trial.decide(t, w.limitsLocked())
 	e := evidence{Evidence: Evidence{
 		Arrivals: w.arrivalsLocked(), PeakInUse: w.peak, Saturated: full,
 		Waited: w.trial.waited, RejectedQueueFull: w.trial.full, RejectedTimeout: w.trial.late,
