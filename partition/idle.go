@@ -139,7 +139,10 @@ func (p *Pool) borrow(m *member, c call, began time.Duration) {
 	if m.tag.Load() != c.tag {
 		m.tag.Store(c.tag)
 	}
-	m.began, m.untagged = began, c.untagged
+	m.began, m.lent = began, toTagged
+	if c.untagged {
+		m.lent = toUntagged
+	}
 	if w := c.user.wall; w != nil {
 		if m.user.Store(c.user); c.unknown {
 			p.registry.unknownTags.Add(1)

@@ -32,7 +32,7 @@ type member struct {
 	expired bool          // found so when it was lent
 	began   time.Duration // when its borrower came for it
 
-	untagged      bool                 // its borrower is
+	lent          lending              // to whom
 	visit         *visit               // that its borrower's wall sees; nil: none, as in Enforce mode
 	user          atomic.Pointer[Pool] // the workload's that has it or had it last
 	strokes       strokes              // of its holds
@@ -42,6 +42,15 @@ type member struct {
 	stack    atomic.Pointer[[]uintptr]    // that acquired it; nil unless LeakStacks
 	reported time.Duration                // the loan that was reported as a leak; the gate's lock guards it
 }
+
+// lending is what a connection is lent for.
+type lending uint8
+
+const (
+	toNobody lending = iota // it is idle, or on its way to a borrower
+	toTagged
+	toUntagged // a borrower for whom nothing said which workload it is
+)
 
 // never is a time that does not come.
 const never = time.Duration(math.MaxInt64)
@@ -190,14 +199,17 @@ func (m *member) Returned(bad bool) {
 	}
 }
 
-// ended counts a hold.
+// ended counts a hold. A connection that turned out to be bad before its borrower had it was not held.
 func (m *member) ended(held time.Duration) {
+	if m.lent == toNobody {
+		return
+	}
 	m.holds.end(held)
 	m.strokes.add(held)
-	if m.untagged {
-		m.untagged = false
+	if m.lent == toUntagged {
 		m.noteUntagged(held)
 	}
+	m.lent = toNobody
 	if m.visit != nil {
 		m.leaveWall(held)
 	}
@@ -263,7 +275,7 @@ func (m *member) closePhysical() (err error) {
 func (m *member) Replace(ctx context.Context) (*driver.Physical, error) {
 	p := m.pool
 	waited := m.loan.since() - m.began
-	c := call{ctx: ctx, tag: m.tag.Load(), user: m.user.Load(), untagged: m.untagged}
+	c := call{ctx: ctx, tag: m.tag.Load(), user: m.user.Load(), untagged: m.lent == toUntagged}
 	held := p.settle(m)
 	a := &acquire{call: c, pool: p, began: driver.Now() - waited, budget: p.budget()}
 	fresh, err := a.dial(m)

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -38,8 +39,9 @@ type PoolPlan struct {
 	Workload     workload.Name
 	MaxOpenConns int // as it is; in Observe mode that of the wall
 
-	// Wants is the size that the evidence asks for: by Little's law, PeakRate × HoldP99 × headroom; at least 2 for a pool in
-	// use, and one more for each connection that is held far longer than HoldP99 now. 0 for a pool that was never used.
+	// Wants is the size that the evidence asks for: by Little's law, PeakRate × HoldP99 × headroom, but no more than
+	// PeakDemand × headroom; at least 2 for a pool in use; and one more for each connection that is held for far longer than
+	// HoldP99 now. 0 for a pool that was never used.
 	Wants int
 	// Size is what it gets of what there is: MaxOpenConns in [Plan.Config].
 	Size int
@@ -61,7 +63,10 @@ type Evidence struct {
 	// PeakInUse is the most connections at once. In Observe mode those who queued up in the shared pool come out of it at
 	// once, so that it may be more than the workload needs.
 	PeakInUse int
-	Saturated time.Duration // how long as many were in use as its pool has, or more
+	// PeakDemand is the most that had a connection or waited for one at once. In Enforce mode it is an estimate: if anybody
+	// had to wait, that the queue was full.
+	PeakDemand int
+	Saturated  time.Duration // how long as many were in use as its pool has, or more
 
 	Waited            uint64 // for a permit, whatever came of it
 	RejectedQueueFull uint64
@@ -88,7 +93,7 @@ type evidence struct {
 // shortest holds get what they want first, since a few connections more are nothing to those who hold them for long and
 // everything to those who wait behind them; the others get what is left, at least 1 each, and are flagged as squeezed. Where
 // something is over it goes to the default pool, where what nobody has classified runs, or, if that is not in use, to the
-// one with the shortest holds. A pool that was never used gets 1, so that it still is there on the day it is needed.
+// one with the shortest holds. On thin evidence a pool in use keeps half of what it has. A pool that was never used gets 1, so that it still is there on the day it is needed.
 //
 // A plan is as good as its evidence: let the window hold the busiest hour of the week. It plans sizes alone; whether a
 // server can run as much at once is not its question.
@@ -103,7 +108,7 @@ func (r *Registry) Plan() Plan {
 		p.Pools = append(p.Pools, pool.plan(now, p.Window))
 	}
 	for _, s := range r.servers {
-		r.fit(s, p.Pools)
+		r.fit(s, p.Pools, p.Window)
 	}
 	for i := range p.Pools {
 		p.Pools[i].flag(p.Window)
@@ -137,9 +142,19 @@ func (p *Pool) plan(now, window time.Duration) PoolPlan {
 	plan := PoolPlan{Workload: p.name, MaxOpenConns: int(p.limit.Load()), Evidence: e.Evidence}
 	if plan.used() {
 		long := p.carrier.overdue(p, max(2*e.HoldP99, time.Second))
-		plan.Wants = min(max(Size(e.PeakRate, e.HoldP99, planHeadroom), leastUsed)+long, maxPoolConns)
+		plan.Wants = min(max(e.need(), leastUsed)+long, maxPoolConns)
 	}
 	return plan
+}
+
+// need is how many connections the workload has a use for at its peak. A rate is one of seconds: of those who come in a burst
+// and hold for an hour it says too much, and of those who are turned away and come again, too. Where none has given its
+// connection back yet, nothing is known but how many there are.
+func (e *Evidence) need() int {
+	if e.Held == 0 {
+		return e.PeakInUse
+	}
+	return min(Size(e.PeakRate, e.HoldP99, planHeadroom), int(math.Ceil(float64(e.PeakDemand)*planHeadroom)))
 }
 
 func (p *PoolPlan) used() bool { return p.Evidence.Arrivals > 0 }
@@ -148,10 +163,13 @@ func (p *PoolPlan) used() bool { return p.Evidence.Arrivals > 0 }
 func (p *Pool) evidence(now time.Duration) evidence {
 	s := p.stats()
 	e := evidence{Evidence: Evidence{
-		PeakInUse: s.PeakInUse, Saturated: s.SaturatedTime, Waited: s.Waited, RejectedQueueFull: s.RejectedQueueFull,
+		PeakInUse: s.PeakInUse, PeakDemand: s.PeakInUse, Saturated: s.SaturatedTime, Waited: s.Waited, RejectedQueueFull: s.RejectedQueueFull,
 		RejectedTimeout: s.RejectedTimeout, RejectedUsual: p.counters.usual.Load(),
 		StatementTimeouts: s.StatementTimeouts, CallerGaveUp: s.CallerGaveUp,
 	}, holds: p.holdsOf()}
+	if e.Waited+e.RejectedQueueFull+e.RejectedTimeout > 0 {
+		e.PeakDemand += s.MaxWaiting
+	}
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	e.Arrivals = p.arrivalsLocked()
@@ -178,11 +196,13 @@ func (p *Pool) usualLocked(hold time.Duration) bool {
 }
 
 // fit shares what a server may have among its pools.
-func (r *Registry) fit(s *server, plans []PoolPlan) {
+func (r *Registry) fit(s *server, plans []PoolPlan, window time.Duration) {
 	var all, used []*PoolPlan
+	left := r.connsOn(s)
 	for i := range plans {
 		if p := &plans[i]; r.pools[p.Workload].server == s {
-			p.Size = 1
+			p.Size = p.least(window)
+			left -= p.Size
 			all = append(all, p)
 			if p.used() {
 				used = append(used, p)
@@ -196,7 +216,6 @@ func (r *Registry) fit(s *server, plans []PoolPlan) {
 		return
 	}
 	slices.SortStableFunc(used, func(a, b *PoolPlan) int { return cmp.Compare(a.patience(), b.patience()) })
-	left := r.connsOn(s) - len(all)
 	for _, p := range used {
 		more := max(min(p.Wants-p.Size, left), 0)
 		p.Size += more
@@ -207,6 +226,14 @@ func (r *Registry) fit(s *server, plans []PoolPlan) {
 		spare = used[i]
 	}
 	spare.Size += left
+}
+
+// least is what a pool keeps in any case.
+func (p *PoolPlan) least(window time.Duration) int {
+	if p.used() && p.thin(window) {
+		return max(p.MaxOpenConns/2, 1)
+	}
+	return 1
 }
 
 // patience is how little a connection more or less means to the workload. One that has not given back any yet has most.

@@ -25,8 +25,13 @@ const (
 	FlagMixed Flag = "mixed"
 )
 
-// thin is how many borrowings a quantile of 99 % takes.
-const thin = 100
+// enough is how many borrowings a quantile of 99 % takes.
+const enough = 100
+
+// thin reports whether there is little to plan on.
+func (p *PoolPlan) thin(window time.Duration) bool {
+	return p.Evidence.Held < enough || window < time.Minute
+}
 
 func (p *PoolPlan) flag(window time.Duration) {
 	e := &p.Evidence
@@ -39,12 +44,12 @@ func (p *PoolPlan) flag(window time.Duration) {
 		flag  Flag
 		holds bool
 	}{
-		{FlagThin, e.Held < thin || window < time.Minute},
+		{FlagThin, p.thin(window)},
 		{FlagAlwaysFull, e.Saturated > window/2},
 		{FlagTooSmall, e.RejectedUsual > 0 && 1000*e.RejectedUsual >= e.Arrivals || 10*e.Waited >= e.Arrivals && e.Waited > rejected},
-		{FlagMoreThanNeeded, p.MaxOpenConns >= 2*p.Wants && 2*e.PeakInUse <= p.MaxOpenConns},
+		{FlagMoreThanNeeded, !p.thin(window) && p.MaxOpenConns >= 2*p.Wants && 2*e.PeakInUse <= p.MaxOpenConns},
 		{FlagSqueezed, p.Size < p.Wants},
-		{FlagMixed, e.Held >= thin && e.HoldP99 >= 50*e.HoldP50 && e.HoldP99 >= 100*time.Millisecond},
+		{FlagMixed, e.Held >= enough && e.HoldP99 >= 50*e.HoldP50 && e.HoldP99 >= 100*time.Millisecond},
 	} {
 		if f.holds {
 			p.Flags = append(p.Flags, f.flag)

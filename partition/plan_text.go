@@ -99,6 +99,7 @@ func (e Evidence) MarshalJSON() ([]byte, error) {
 		HoldP50           string  `json:"hold_p50"`
 		HoldP99           string  `json:"hold_p99"`
 		PeakInUse         int     `json:"peak_in_use"`
+		PeakDemand        int     `json:"peak_demand"`
 		Saturated         string  `json:"saturated"`
 		Waited            uint64  `json:"waited"`
 		RejectedQueueFull uint64  `json:"rejected_queue_full"`
@@ -106,7 +107,7 @@ func (e Evidence) MarshalJSON() ([]byte, error) {
 		RejectedUsual     uint64  `json:"rejected_usual"`
 		StatementTimeouts uint64  `json:"statement_timeouts"`
 		CallerGaveUp      uint64  `json:"caller_gave_up"`
-	}{e.Arrivals, toMilli(e.Rate), toMilli(e.PeakRate), e.Held, e.HoldP50.String(), e.HoldP99.String(), e.PeakInUse, e.Saturated.String(),
+	}{e.Arrivals, toMilli(e.Rate), toMilli(e.PeakRate), e.Held, e.HoldP50.String(), e.HoldP99.String(), e.PeakInUse, e.PeakDemand, e.Saturated.String(),
 		e.Waited, e.RejectedQueueFull, e.RejectedTimeout, e.RejectedUsual, e.StatementTimeouts, e.CallerGaveUp})
 }
 

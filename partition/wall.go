@@ -16,6 +16,7 @@ type wall struct {
 	mu          sync.Mutex
 	inUse, peak int
 	waiting     int
+	demand      int // the most that were in use or waiting at once
 	begun, gone uint64 // borrowings that began, and callers who left without one
 	waited      uint64
 	waitTime    time.Duration
@@ -42,6 +43,7 @@ func (w *wall) begin(arrived, t time.Duration) *visit {
 	w.begun++
 	w.inUse++
 	w.peak = max(w.peak, w.inUse)
+	w.demand = max(w.demand, w.inUse+w.waiting)
 	w.markLocked(t)
 	w.trial.enter(v, t, w.limitsLocked())
 	return v
@@ -77,6 +79,7 @@ func (w *wall) queued() (served func()) {
 	defer w.mu.Unlock()
 	w.waiting++
 	w.waited++
+	w.demand = max(w.demand, w.inUse+w.waiting)
 	return func() {
 		took := driver.Now() - began
 		w.mu.Lock()
@@ -136,7 +139,7 @@ func (w *wall) evidence(t time.Duration) evidence {
 	_, full := w.fullLocked(t)
 	w.trial.decide(t, w.limitsLocked())
 	e := evidence{Evidence: Evidence{
-		Arrivals: w.arrivalsLocked(), PeakInUse: w.peak, Saturated: full,
+		Arrivals: w.arrivalsLocked(), PeakInUse: w.peak, PeakDemand: w.demand, Saturated: full,
 		Waited: w.trial.waited, RejectedQueueFull: w.trial.full, RejectedTimeout: w.trial.late,
 		RejectedUsual: w.trial.usual, StatementTimeouts: w.overLimit, CallerGaveUp: w.pool.counters.gaveUp.Load(),
 	}, holds: w.holds}
