@@ -161,7 +161,9 @@ func (p *Pool) connect(ctx context.Context) (*member, error) {
 	}
 	ready = true
 	p.open.Add(1)
-	return newMember(p, conn, dialect, applied), nil
+	m := newMember(p, conn, dialect, applied)
+	p.know(m)
+	return m, nil
 }
 
 // settings is what the sessions of this pool are set up to.

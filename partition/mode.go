@@ -33,12 +33,14 @@ const (
 
 // WithMode says whether walls are enforced or watched. Unset: [Enforce].
 func WithMode(m Mode) Option {
-	return func(o *options) {
-		if err := checkMode(m, "WithMode: mode"); err != nil && o.err == nil {
-			o.err = fmt.Errorf("partition: %w", err)
-		}
-		o.mode = m
+	return func(o *options) { o.setMode(m, "WithMode: mode") }
+}
+
+func (o *options) setMode(m Mode, label string) {
+	if err := checkMode(m, label); err != nil && o.err == nil {
+		o.err = fmt.Errorf("partition: %w", err)
 	}
+	o.mode = m
 }
 
 // Mode returns the mode that the registry was opened in. It does not change.

@@ -87,7 +87,7 @@ func WithConfig(c Config) Option {
 			o.budget = c.Budget
 		}
 		if c.Mode != "" {
-			WithMode(c.Mode)(o)
+			o.setMode(c.Mode, "Mode")
 		}
 		if err := checkPooler(c.Pooler, "Pooler"); err != nil && o.err == nil {
 			o.err = fmt.Errorf("partition: %w", err)

@@ -38,8 +38,10 @@ type Pool struct {
 	reaper *time.Timer   // nil until it was first set
 	reapAt time.Duration // when it will look; never if it need not
 	holds  tally         // of connections that are out no more
-	gone   seen          // by those that are closed
 	rates  rates
+	// members are all connections, those that are on their way to be closed included.
+	members map[*member]struct{}
+	gone    seen // by those that are closed
 
 	facadeMu  sync.Mutex        // guards facade and connector
 	facade    *sql.DB           // DB(); nil until somebody asks
@@ -53,7 +55,7 @@ type Pool struct {
 }
 
 func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
-	p := &Pool{name: name, registry: r, server: s, config: c, reapAt: never}
+	p := &Pool{name: name, registry: r, server: s, config: c, reapAt: never, members: make(map[*member]struct{})}
 	p.gate = gate.New(c.MaxOpenConns, c.MaxWaiting, p.reclaimLocked)
 	p.setLimit(c.MaxOpenConns)
 	p.carrier = p

@@ -173,7 +173,7 @@ func (r *Registry) untagged() (n uint64) {
 	for _, p := range r.carriers {
 		p.gate.Lock()
 		n += p.gone.untagged
-		for m := range p.membersLocked() {
+		for m := range p.members {
 			n += m.untaggedCalls.Load()
 		}
 		p.gate.Unlock()
@@ -187,25 +187,20 @@ type seen struct {
 	untagged uint64
 }
 
-// forgetLocked takes over what a connection has counted that is about to be closed.
+// know has the pool ask m what it has counted, until it is closed.
+func (p *Pool) know(m *member) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	p.members[m] = struct{}{}
+}
+
+// forget takes over what m has counted, which is closed.
 func (p *Pool) forget(m *member) {
 	p.gate.Lock()
 	defer p.gate.Unlock()
+	delete(p.members, m)
 	m.strokes.addTo(&p.gone.holds)
 	p.gone.untagged += m.untaggedCalls.Load()
-}
-
-// membersLocked are the connections that are idle or out.
-func (p *Pool) membersLocked() func(yield func(*member) bool) {
-	return func(yield func(*member) bool) {
-		for _, list := range [][]*member{p.idle, p.out} {
-			for _, m := range list {
-				if !yield(m) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // holdsOf are the holds of all connections that the pool has had.
@@ -213,7 +208,7 @@ func (p *Pool) holdsOf() histogram {
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	h := p.gone.holds
-	for m := range p.membersLocked() {
+	for m := range p.members {
 		m.strokes.addTo(&h)
 	}
 	return h

@@ -16,7 +16,7 @@ type wall struct {
 	mu          sync.Mutex
 	inUse, peak int
 	waiting     int
-	demand      int // the most that were in use or waiting at once
+	demand      int    // the most that were in use or waiting at once
 	begun, gone uint64 // borrowings that began, and callers who left without one
 	waited      uint64
 	waitTime    time.Duration
