@@ -31,19 +31,19 @@ var unbounded = budget{never, never}
 
 // tryAcquire lends an idle connection, if that is possible without waiting: last if it can be had, so that who comes
 // again finds what was there. The error is final.
-func (p *Pool) tryAcquire(ctx context.Context, tag *workload.Tag, last *member) (*driver.Physical, error) {
+func (p *Pool) tryAcquire(c call, last *member) (*driver.Physical, error) {
 	m := last
 	if m == nil || !p.take(m) {
 		if m = p.tryLend(); m == nil {
 			return nil, nil
 		}
 	}
-	a := acquire{pool: p, ctx: ctx, tag: tag, began: m.loan.since(), budget: p.budget()}
+	a := acquire{call: c, pool: p, began: m.loan.since(), budget: p.budget()}
 	if m.expired || !m.adopt() {
 		a.giveUp(m, CloseExpired)
 		return nil, nil
 	}
-	err := m.phys.Reset(ctx, a.began+a.budget.total)
+	err := m.phys.Reset(c.ctx, a.began+a.budget.total)
 	if err == nil {
 		a.done(m)
 		return m.phys, nil
@@ -66,12 +66,25 @@ func (p *Pool) tryAcquire(ctx context.Context, tag *workload.Tag, last *member) 
 	return nil, nil
 }
 
+// call is who wants a connection.
+type call struct {
+	ctx      context.Context
+	tag      *workload.Tag // of ctx; nil: none
+	user     *Pool         // the workload's
+	untagged bool          // nothing said which workload's
+	unknown  bool          // what was said is no pool's name
+}
+
+// direct is a call that needs no tag.
+func (p *Pool) direct(ctx context.Context) call {
+	return call{ctx: ctx, tag: workload.TagOf(ctx), user: p}
+}
+
 // acquire is one caller on its way to a connection.
 type acquire struct {
-	pool   *Pool
-	ctx    context.Context
-	tag    *workload.Tag // of ctx; nil: none
-	crowd  bool          // others waited with the same tag
+	call
+	pool   *Pool // whose connection it will be: the user's carrier
+	crowd  bool  // others waited with the same tag
 	began  time.Duration
 	budget budget
 }
@@ -128,7 +141,11 @@ func (a *acquire) wait() error {
 	if err != gate.ErrTimeout || a.budget.queue <= 0 {
 		return err
 	}
-	a.pool.journal.wake()
+	if w := a.user.wall; w != nil {
+		defer w.queued()()
+	} else {
+		a.pool.journal.wake()
+	}
 	waits := &a.pool.registry.waits
 	waits.begin(a.tag)
 	err = a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue))
@@ -166,8 +183,7 @@ func (a *acquire) giveUp(m *member, reason CloseReason) {
 
 // done tells that m is the caller's.
 func (a *acquire) done(m *member) {
-	m.began = a.began
-	a.pool.borrow(m, a.tag)
+	a.pool.borrow(m, a.call, a.began)
 	if len(a.pool.registry.observers.acquire) > 0 {
 		a.tell(m)
 	}
@@ -181,7 +197,7 @@ func (a *acquire) tell(m *member) {
 			m.phys.Release(false)
 		}
 	}()
-	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{Pool: a.pool.name, Waited: driver.Now() - a.began})
+	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{Pool: a.user.name, Waited: driver.Now() - a.began})
 	told = true
 }
 
@@ -190,14 +206,17 @@ func (a *acquire) tell(m *member) {
 func (a *acquire) refuse(cause error) error {
 	waited := driver.Now() - a.began
 	err := a.explain(cause, waited)
-	a.pool.counters.refused(err)
-	a.pool.journal.refused(err)
-	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{a.pool.name, waited, err})
+	a.user.counters.refused(err)
+	if w := a.user.wall; w != nil {
+		w.left()
+	}
+	a.user.journal.refused(err)
+	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{a.user.name, waited, err})
 	return err
 }
 
 func (a *acquire) explain(cause error, waited time.Duration) error {
-	e := &AcquireError{Workload: a.pool.name, Waited: waited}
+	e := &AcquireError{Workload: a.user.name, Waited: waited}
 	switch {
 	case cause == gate.ErrClosed, a.pool.registry.life.Err() != nil:
 		return errClosed()
@@ -212,7 +231,7 @@ func (a *acquire) explain(cause error, waited time.Duration) error {
 	case a.ctx.Err() != nil && errors.Is(cause, a.ctx.Err()):
 		e.Reason, e.ctxErr = ReasonCallerGaveUp, a.ctx.Err()
 	case errors.Is(cause, sqldriver.ErrBadConn) && a.late():
-		return fmt.Errorf("partition: pool %q: dial: %v", string(a.pool.name), cause) // not one to be retried
+		return fmt.Errorf("partition: pool %q: dial: %v", string(a.user.name), cause) // not one to be retried
 	default:
 		return cause
 	}
@@ -226,6 +245,9 @@ func (p *Pool) describe(e *AcquireError, now time.Duration) {
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	s, hold := p.gate.StatsLocked(), p.expectedHoldLocked(now)
+	if e.Reason.ofTheWall() && p.usualLocked(hold) {
+		p.counters.usual.Add(1)
+	}
 	e.MaxOpenConns, e.InUse, e.Waiting, e.MaxWaiting = s.Limit, s.InUse, s.Waiting, s.MaxWaiting
 	e.Holders = p.holdersLocked(now, maxBlamed)
 	e.LimitedBy = p.limitedBy(e, s)

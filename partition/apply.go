@@ -22,7 +22,7 @@ import (
 // replaced, too.
 //
 // It is all or nothing. Sizes, queue bounds, timeouts, lifetimes, session settings, LeakAfter, MaxHold, LeakStacks and the
-// budget can change. A DSN, the set of pools, Default, RequireTag and Pooler cannot: if c changes one of them, or if a value
+// budget can change. A DSN, the set of pools, Default, RequireTag, Mode and Pooler cannot: if c changes one of them, or if a value
 // is out of range or the sizes exceed the budget, nothing changes, and the error names everything that stood in the way,
 // without any DSN. After Close it is that of a closed handle.
 //
@@ -34,6 +34,7 @@ import (
 //   - Session settings (StatementTimeout, IdleInTransactionTimeout, LockTimeout, ReadOnly) hold from the next borrower on. A
 //     tighter one is set on the same connection, for a round trip or two; for a looser one on the server the connection is
 //     replaced, as after its lifetime, since only a new session knows what it had of its own.
+//   - In [Observe] mode the walls that are watched change, and the shared pool's size with the budget.
 //   - DialTimeout holds for the next dial; lifetimes, LeakAfter and MaxHold at once, for what is open or held already as well.
 func (r *Registry) Apply(c Config) error {
 	if r.life.Err() != nil {
@@ -52,6 +53,7 @@ func (r *Registry) Apply(c Config) error {
 	for _, p := range slices.SortedStableFunc(slices.Values(r.sorted), func(a, b *Pool) int { return cmp.Compare(growth(a), growth(b)) }) {
 		p.apply(pools[p.name])
 	}
+	r.follow()
 	r.connector.KeepIdle(r.totalOpenConns())
 	return nil
 }
@@ -60,10 +62,11 @@ func (r *Registry) Apply(c Config) error {
 type fixed struct {
 	def        workload.Name
 	requireTag bool
+	mode       Mode
 	pooler     string
 }
 
-func (o *options) fixed() fixed { return fixed{o.def, o.requireTag, o.pooler} }
+func (o *options) fixed() fixed { return fixed{o.def, o.requireTag, cmp.Or(o.mode, Enforce), o.pooler} }
 
 // changed names what differs.
 func (f fixed) changed(now fixed) (names []string) {
@@ -73,6 +76,7 @@ func (f fixed) changed(now fixed) (names []string) {
 	}{
 		{"Default", f.def != now.def},
 		{"RequireTag", f.requireTag != now.requireTag},
+		{"Mode", f.mode != now.mode},
 		{"Pooler", f.pooler != now.pooler},
 	} {
 		if x.differs {

@@ -131,6 +131,8 @@ type Config struct {
 	// Budget is how many connections the pools of the shared server may have
 	// together; see [WithBudget]. 0: no budget.
 	Budget int `json:"budget,omitempty"`
+	// Mode is whether the walls are enforced or only watched: see [WithMode]. Empty: unchanged, at first Enforce.
+	Mode Mode `json:"mode,omitempty"`
 	// Pooler is "transaction" where PostgreSQL is reached through a pooler that lends its sessions by the transaction: the
 	// same as [WithDialect] with [stmttimeout.TransactionPooling]. Empty: unchanged, at first a server of one's own or a
 	// pooler that keeps a session for each connection.

@@ -19,7 +19,7 @@ import (
 //	DB_REPORTING_MAX_OPEN_CONNS=3         a pool's field, as in PoolConfig
 //	DB_REPORTING_STATEMENT_TIMEOUT=2m     durations as in LoadConfig, or none
 //	DB_REPORTING_DSN_ENV=REPLICA_URL      the variable that holds the DSN, or DB_REPORTING_DSN itself
-//	DB_DEFAULT, DB_REQUIRE_TAG, DB_BUDGET, DB_POOLER
+//	DB_DEFAULT, DB_REQUIRE_TAG, DB_BUDGET, DB_MODE, DB_POOLER
 //	                                      the fields of Config
 //
 // What stands between the prefix and the field, lower-cased, is the pool's name,
@@ -84,6 +84,9 @@ func (e *envConfig) set(variable, rest, value string) error {
 			return fmt.Errorf("%s must be positive, got %d", variable, e.config.Budget)
 		}
 		return nil
+	case "MODE":
+		e.config.Mode = Mode(strings.TrimSpace(value))
+		return checkMode(e.config.Mode, variable)
 	case "POOLER":
 		e.config.Pooler = strings.TrimSpace(value)
 		return checkPooler(e.config.Pooler, variable)

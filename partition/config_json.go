@@ -98,13 +98,15 @@ func (c *Config) decode(data []byte) error {
 			return decodeValue(raw, field{}, key, &c.RequireTag)
 		case "budget":
 			return decodeBudget(raw, &c.Budget)
+		case "mode":
+			return decodeMode(raw, &c.Mode)
 		case "pooler":
 			if err := decodeValue(raw, field{}, key, &c.Pooler); err != nil {
 				return err
 			}
 			return checkPooler(c.Pooler, key)
 		}
-		return fmt.Errorf("config: unknown name %.60q, known are pools, default, require_tag, budget and pooler", key)
+		return fmt.Errorf("config: unknown name %.60q, known are pools, default, require_tag, budget, mode and pooler", key)
 	})
 }
 
@@ -142,6 +144,15 @@ func decodeDefault(raw json.RawMessage, name *workload.Name) error {
 	}
 	*name = workload.Name(text)
 	return nil
+}
+
+func decodeMode(raw json.RawMessage, mode *Mode) error {
+	text := string(*mode)
+	if err := decodeValue(raw, field{}, "mode", &text); err != nil || text == "" {
+		return err
+	}
+	*mode = Mode(text)
+	return checkMode(*mode, "mode")
 }
 
 func decodeBudget(raw json.RawMessage, budget *int) error {

@@ -60,7 +60,7 @@ func TestLoadConfigRefusesWithPoolFieldAndValue(t *testing.T) {
 		"{\n\"budget\": 3,\n}":                `config: line 3: `,
 		`{"budget": 3`:                        `config: line 1: `,
 		`{} {}`:                               `config: line 1: `,
-		`{"budgets": 3}`:                      `unknown name "budgets", known are pools, default, require_tag, budget and pooler`,
+		`{"budgets": 3}`:                      `unknown name "budgets", known are pools, default, require_tag, budget, mode and pooler`,
 		`{"pooler": "session"}`:               `pooler must be "transaction", got "session"`,
 		`{"Budget": 3}`:                       `unknown name "Budget"`,
 		`{"budget": 3.5}`:                     `budget must be a whole number, got 3.5`,

@@ -16,6 +16,7 @@ import (
 // So the caller leaves on time, and the dial goes on, keeps its permit, and lands idle for the next one.
 type dialing struct {
 	pool   *Pool
+	user   *Pool   // the workload's that it is for
 	dead   *member // to be closed first, or nil
 	revive *member // idle, to be reset: only if that fails is there a dial; or nil
 	state  atomic.Int32
@@ -38,7 +39,7 @@ func (a *acquire) dial(dead *member) (*member, error) {
 }
 
 func (a *acquire) connect(d *dialing) (*member, error) {
-	d.pool, d.done = a.pool, make(chan struct{})
+	d.pool, d.user, d.done = a.pool, a.user, make(chan struct{})
 	go d.run(context.WithoutCancel(a.ctx))
 	timer := time.NewTimer(a.left(a.budget.total))
 	defer timer.Stop()
@@ -130,7 +131,7 @@ func (d *dialing) connect(ctx context.Context) {
 	began := driver.Now()
 	defer func() {
 		d.panic = recover()
-		p.dialed(driver.Now()-began, errors.Join(d.err, panicError(d.panic)))
+		d.user.dialed(driver.Now()-began, errors.Join(d.err, panicError(d.panic)))
 	}()
 	d.m, d.err = p.connect(ctx)
 	if d.err != nil && errors.Is(d.err, context.DeadlineExceeded) && ctx.Err() == context.DeadlineExceeded {
@@ -178,10 +179,14 @@ func (p *Pool) connect(ctx context.Context) (*member, error) {
 		return nil, err
 	}
 	p.warn(applied.Warnings)
-	p.noteEnforcement(applied)
+	if p.registry.mode == Enforce {
+		p.noteEnforcement(applied)
+	}
 	ready = true
 	p.open.Add(1)
-	return newMember(p, conn, c, dialect, applied), nil
+	m := newMember(p, conn, c, dialect, applied)
+	p.know(m)
+	return m, nil
 }
 
 // settings is what the sessions of this pool are set up to under c.
@@ -191,9 +196,17 @@ func (p *Pool) settings(c *PoolConfig) stmttimeout.Settings {
 		IdleInTransactionTimeout: c.IdleInTransactionTimeout,
 		LockTimeout:              c.LockTimeout,
 		ReadOnly:                 c.ReadOnly,
-		Workload:                 string(p.name),
+		Workload:                 p.sessionName(),
 		ApplicationName:          p.registry.name,
 	}
+}
+
+// sessionName is what a session is to show of its workload.
+func (p *Pool) sessionName() string {
+	if p.registry.mode == Observe {
+		return ""
+	}
+	return string(p.name)
 }
 
 // noteEnforcement keeps what enforces the statement timeout for the statistics, and logs it where it is news.

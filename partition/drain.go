@@ -22,7 +22,7 @@ const drainGrace = 2 * time.Second
 //
 // The error says how many had to be interrupted, and Is that of ctx; or it is Close's.
 func (r *Registry) Drain(ctx context.Context) error {
-	for _, p := range r.sorted {
+	for _, p := range r.carriers {
 		p.gate.Close()
 	}
 	err := ctx.Err()
@@ -44,7 +44,7 @@ func (r *Registry) Drain(ctx context.Context) error {
 }
 
 func (r *Registry) inUse() (n int) {
-	for _, p := range r.sorted {
+	for _, p := range r.carriers {
 		n += p.gate.Stats().InUse
 	}
 	return n
@@ -52,7 +52,7 @@ func (r *Registry) inUse() (n int) {
 
 // interrupt takes back every connection that is held.
 func (r *Registry) interrupt() (n int) {
-	for _, p := range r.sorted {
+	for _, p := range r.carriers {
 		n += p.interrupt(fmt.Errorf("%w: pool %q: the registry was drained", ErrReclaimed, string(p.name)))
 	}
 	return n

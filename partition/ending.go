@@ -38,7 +38,7 @@ const (
 
 // end closes a connection whose statement was cut short, and sees to the statement's end on the server.
 func (m *member) end(e driver.Ending, reason CloseReason) {
-	p, began := m.pool, driver.Now()
+	p, began := m.user.Load(), driver.Now()
 	p.counters.ending.Add(1)
 	defer p.counters.ending.Add(-1)
 	closed := make(chan struct{})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -47,6 +48,9 @@ const (
 	ReasonCallerGaveUp Reason = "caller_gave_up"
 )
 
+// ofTheWall reports whether the pool was the reason, and not a switch or the caller.
+func (r Reason) ofTheWall() bool { return r == ReasonQueueFull || r == ReasonAcquireTimeout }
+
 var reasonErrors = map[Reason]error{
 	ReasonQueueFull:      ErrQueueFull,
 	ReasonAcquireTimeout: ErrAcquireTimeout,
@@ -65,6 +69,7 @@ type AcquireError struct {
 	Dialing  bool          // the permit was there; what did not come in time was the server
 
 	// The pool at that moment. InUse counts permits; it includes connections that are being dialed or closed.
+	// In Observe mode they are the shared pool's, and MaxWaiting is math.MaxInt.
 	MaxOpenConns, InUse, Waiting, MaxWaiting int
 
 	// LimitedBy is what stood in the way.
@@ -97,8 +102,11 @@ func (e *AcquireError) Error() string {
 	case ReasonCallerGaveUp:
 		what = "caller gave up while it waited for a connection: " + e.ctxErr.Error()
 	}
-	text := fmt.Sprintf("partition: pool %q: %s (waited %v, in use %d of %d, waiting %d of %d",
-		string(e.Workload), what, e.Waited.Round(time.Microsecond), e.InUse, e.MaxOpenConns, e.Waiting, e.MaxWaiting)
+	text := fmt.Sprintf("partition: pool %q: %s (waited %v, in use %d of %d, waiting %d",
+		string(e.Workload), what, e.Waited.Round(time.Microsecond), e.InUse, e.MaxOpenConns, e.Waiting)
+	if e.MaxWaiting < math.MaxInt { // as it is in Observe mode
+		text += fmt.Sprintf(" of %d", e.MaxWaiting)
+	}
 	if len(e.Holders) > 0 {
 		text += fmt.Sprintf(", longest held %v: %s", e.Holders[0].Age.Round(time.Millisecond), e.Holders[0].Activity)
 	}

@@ -52,7 +52,7 @@ const maxBlamed = 3
 // Holders lists who has a connection now, in all pools, the longest first.
 func (r *Registry) Holders() []Holder {
 	var all []Holder
-	for _, p := range r.sorted {
+	for _, p := range r.carriers {
 		p.gate.Lock()
 		all = append(all, p.holdersLocked(driver.Now(), len(p.out))...)
 		p.gate.Unlock()
@@ -77,7 +77,7 @@ func (p *Pool) holdersLocked(t time.Duration, n int) []Holder {
 }
 
 func (m *member) holder(age time.Duration) Holder {
-	h := Holder{Pool: m.pool.name, Age: age, Activity: m.phys.Doing()}
+	h := Holder{Pool: m.user.Load().name, Age: age, Activity: m.phys.Doing()}
 	if tag := m.tag.Load(); tag != nil {
 		h.Tag, h.LongHeld = tag.Name, tag.LongHeld
 	}
@@ -93,7 +93,7 @@ func (r *Registry) nested(tag *workload.Tag, began time.Duration) bool {
 	if tag == nil || r.waits.any(tag) {
 		return false
 	}
-	for _, p := range r.sorted {
+	for _, p := range r.carriers {
 		if p.holdsFor(tag, began) {
 			return true
 		}

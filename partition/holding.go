@@ -46,13 +46,14 @@ func (p *Pool) checkHoldLocked(m *member, since, t time.Duration) (next time.Dur
 			return never
 		}
 	}
-	if limit := c.LeakAfter; limit > 0 && m.reported != since {
+	user := m.user.Load()
+	if limit := user.config.Load().LeakAfter; limit > 0 && m.reported != since {
 		if since+limit > t {
 			return min(next, since+limit)
 		}
 		m.reported = since
-		p.counters.leaked.Add(1)
-		go p.tellLeak(m.holder(t - since))
+		user.counters.leaked.Add(1)
+		go user.tellLeak(m.holder(t - since))
 	}
 	return next
 }
@@ -69,21 +70,25 @@ func (p *Pool) reclaimHeldLocked(m *member, since, t time.Duration, reason error
 		return
 	}
 	m.holds.end(t - since)
+	m.strokes.add(t - since)
 	p.dropLocked(m)
-	p.counters.reclaimed.Add(1)
+	m.user.Load().counters.reclaimed.Add(1)
 	go m.reclaim(h, reason)
 }
 
 // reclaim ends what the late holder is doing, and the connection with it.
 func (m *member) reclaim(h Holder, reason error) {
 	r := m.pool.registry
+	if m.visit != nil {
+		m.leaveWall(h.Age)
+	}
 	m.pool.journal.held(reclaims, "a connection is taken back from its holder", h)
 	if e := m.phys.Revoke(reason); e == driver.Ended {
 		m.shut(CloseReclaimed)
 	} else {
 		m.end(e, CloseReclaimed)
 	}
-	r.observers.reclaimed(LeakEvent{m.pool.name, h})
-	r.observers.released(ReleaseEvent{m.pool.name, h.Age})
+	r.observers.reclaimed(LeakEvent{h.Pool, h})
+	r.observers.released(ReleaseEvent{h.Pool, h.Age})
 	m.pool.gate.Release()
 }

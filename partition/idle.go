@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
-	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
 // A connection is idle, out, or on its way to be closed. Whoever takes one from the idle list holds a permit first;
@@ -136,9 +135,19 @@ func (p *Pool) dropLocked(m *member) {
 }
 
 // borrow is the last step of an acquire: from now on the connection is its caller's.
-func (p *Pool) borrow(m *member, tag *workload.Tag) {
-	if m.tag.Load() != tag {
-		m.tag.Store(tag)
+func (p *Pool) borrow(m *member, c call, began time.Duration) {
+	if m.tag.Load() != c.tag {
+		m.tag.Store(c.tag)
+	}
+	m.began, m.lent = began, toTagged
+	if c.untagged {
+		m.lent = toUntagged
+	}
+	if w := c.user.wall; w != nil {
+		if m.user.Store(c.user); c.unknown {
+			p.registry.unknownTags.Add(1)
+		}
+		m.visit = w.begin(began, m.loan.since())
 	}
 	if p.config.Load().LeakStacks {
 		m.stack.Store(callers())
@@ -157,7 +166,7 @@ func (p *Pool) unlend(m *member) {
 func (p *Pool) settle(m *member) (held time.Duration) {
 	t := driver.Now()
 	held = t - m.loan.since()
-	m.holds.end(held)
+	m.ended(held)
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	m.loan.set(inHouse, t)
@@ -170,7 +179,10 @@ func (p *Pool) settle(m *member) (held time.Duration) {
 func (p *Pool) takeBack(m *member) (held time.Duration, reason CloseReason) {
 	t := driver.Now()
 	held = t - m.loan.since()
-	m.holds.end(held)
+	m.ended(held)
+	if p.rates.due(t) {
+		p.noteRate(t)
+	}
 	if p.park(m, t) {
 		return held, ""
 	}

@@ -35,10 +35,25 @@ type member struct {
 	expired bool          // found so when it was lent
 	began   time.Duration // when its borrower came for it
 
+	lent          lending              // to whom
+	visit         *visit               // that its borrower's wall sees; nil: none, as in Enforce mode
+	user          atomic.Pointer[Pool] // the workload's that has it or had it last
+	strokes       strokes              // of its holds
+	untaggedCalls atomic.Uint64        // borrowings without a tag that are over; its borrower alone writes
+
 	tag      atomic.Pointer[workload.Tag] // of the context that borrowed it last; nil: none
 	stack    atomic.Pointer[[]uintptr]    // that acquired it; nil unless LeakStacks
 	reported time.Duration                // the loan that was reported as a leak; the gate's lock guards it
 }
+
+// lending is what a connection is lent for.
+type lending uint8
+
+const (
+	toNobody lending = iota // it is idle, or on its way to a borrower
+	toTagged
+	toUntagged // a borrower for whom nothing said which workload it is
+)
 
 // never is a time that does not come.
 const never = time.Duration(math.MaxInt64)
@@ -53,6 +68,7 @@ const lifetimeJitter = 0.1
 func newMember(p *Pool, conn sqldriver.Conn, c *PoolConfig, d stmttimeout.Dialect, a stmttimeout.Applied) *member {
 	m := &member{pool: p, config: c, dialect: d, applied: a, born: driver.Now(), share: 1 - rand.Float64()*lifetimeJitter}
 	m.phys = driver.NewPhysical(conn, m, p.registry.texts)
+	m.user.Store(p)
 	m.setLimit()
 	return m
 }
@@ -127,8 +143,9 @@ func (m *member) explain(ctx context.Context, f driver.Failure) error {
 		e.Limit = m.applied.StatementTimeout
 	}
 	if f.Err != nil {
-		m.pool.counters.statementTimeouts.Add(1)
-		m.pool.registry.observers.statementTimedOut(ctx, StatementEvent{m.pool.name, e.Limit, e.Elapsed, byServer})
+		user := m.user.Load()
+		user.counters.statementTimeouts.Add(1)
+		m.pool.registry.observers.statementTimedOut(ctx, StatementEvent{user.name, e.Limit, e.Elapsed, byServer})
 	}
 	return e
 }
@@ -188,14 +205,37 @@ func (m *member) Returned(bad bool) {
 		m.Discarded()
 		return
 	}
+	user := m.user.Load() // it may be somebody else's a moment later
 	held, reason := m.pool.takeBack(m)
 	if reason != "" {
 		go m.retire(held, reason)
 		return
 	}
 	if o := &m.pool.registry.observers; len(o.release) > 0 {
-		o.released(ReleaseEvent{m.pool.name, held})
+		o.released(ReleaseEvent{user.name, held})
 	}
+}
+
+// ended counts a hold. A connection that turned out to be bad before its borrower had it was not held.
+func (m *member) ended(held time.Duration) {
+	if m.lent == toNobody {
+		return
+	}
+	m.holds.end(held)
+	m.strokes.add(held)
+	if m.lent == toUntagged {
+		m.noteUntagged(held)
+	}
+	m.lent = toNobody
+	if m.visit != nil {
+		m.leaveWall(held)
+	}
+}
+
+// leaveWall tells the borrower's wall.
+func (m *member) leaveWall(held time.Duration) {
+	m.user.Load().wall.end(m.visit, held)
+	m.visit = nil
 }
 
 // Discarded implements driver.Lender.
@@ -207,12 +247,15 @@ func (m *member) Discarded() {
 // retire closes a connection that was on loan. Its permit goes back when it is really closed, and when nothing of it runs
 // on the server any more.
 func (m *member) retire(held time.Duration, reason CloseReason) {
-	if e := m.phys.Ending(); e == driver.Ended {
+	switch e := m.phys.Ending(); {
+	case m.pool.registry.mode == Observe:
+		m.shut(reason)
+	case e == driver.Ended:
 		m.shutAndSee(reason)
-	} else {
+	default:
 		m.end(e, reason)
 	}
-	m.pool.registry.observers.released(ReleaseEvent{m.pool.name, held})
+	m.pool.registry.observers.released(ReleaseEvent{m.user.Load().name, held})
 	m.pool.gate.Release()
 }
 
@@ -226,10 +269,11 @@ func (m *member) discard(reason CloseReason) {
 func (m *member) shut(reason CloseReason) {
 	began := driver.Now()
 	err := m.closePhysical()
-	p := m.pool
+	p, user := m.pool, m.user.Load()
+	p.forget(m)
 	p.open.Add(-1)
-	p.counters.closed.Add(1)
-	p.registry.observers.connClosed(ConnEvent{Pool: p.name, Took: driver.Now() - began, Err: err, Reason: reason})
+	user.counters.closed.Add(1)
+	p.registry.observers.connClosed(ConnEvent{Pool: user.name, Took: driver.Now() - began, Err: err, Reason: reason})
 }
 
 // closePhysical survives a driver that panics: it runs on a goroutine where a panic would end the program.
@@ -248,15 +292,15 @@ func (m *member) closePhysical() (err error) {
 func (m *member) Replace(ctx context.Context) (*driver.Physical, error) {
 	p := m.pool
 	waited := m.loan.since() - m.began
+	c := call{ctx: ctx, tag: m.tag.Load(), user: m.user.Load(), untagged: m.lent == toUntagged}
 	held := p.settle(m)
-	a := &acquire{pool: p, ctx: ctx, tag: m.tag.Load(), began: driver.Now() - waited, budget: p.budget()}
+	a := &acquire{call: c, pool: p, began: driver.Now() - waited, budget: p.budget()}
 	fresh, err := a.dial(m)
 	if err != nil {
-		p.registry.observers.released(ReleaseEvent{p.name, held}) // the permit is gone with it
+		p.registry.observers.released(ReleaseEvent{c.user.name, held}) // the permit is gone with it
 		return nil, a.refuse(err)
 	}
-	fresh.began = a.began
-	p.borrow(fresh, a.tag)
+	p.borrow(fresh, c, a.began)
 	return fresh.phys, nil
 }
 

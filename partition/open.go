@@ -86,6 +86,9 @@ func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (
 			shared += c.MaxOpenConns
 		}
 	}
+	if o.mode == Observe {
+		shared = max(shared, o.budget)
+	}
 	return servers, checkMemory(main, shared)
 }
 

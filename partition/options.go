@@ -21,6 +21,7 @@ type options struct {
 	fallback   workload.Name
 	requireTag bool
 	budget     int
+	mode       Mode
 	name       string
 	dialect    stmttimeout.Dialect
 	logger     *slog.Logger
@@ -105,6 +106,9 @@ func (o *options) lay(c Config) {
 	o.requireTag = o.requireTag || c.RequireTag
 	if c.Budget != 0 {
 		o.budget = c.Budget
+	}
+	if c.Mode != "" {
+		o.setMode(c.Mode, "Mode")
 	}
 	if err := checkPooler(c.Pooler, "Pooler"); err != nil && o.err == nil {
 		o.err = fmt.Errorf("partition: %w", err)

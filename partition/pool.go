@@ -26,6 +26,8 @@ type Pool struct {
 	config   atomic.Pointer[PoolConfig] // effective, and never written to: Apply puts another in its place
 	gate     *gate.Gate
 	limit    atomic.Int64 // MaxOpenConns now: Resize may have changed it since
+	carrier  *Pool        // whose connections serve the workload: itself, but in Observe mode
+	wall     *wall        // nil but in Observe mode
 	// idleLimit is MaxIdleConns now: it follows MaxOpenConns unless it was set smaller.
 	idleLimit atomic.Int64
 
@@ -36,6 +38,10 @@ type Pool struct {
 	reaper *time.Timer   // nil until it was first set
 	reapAt time.Duration // when it will look; never if it need not
 	holds  tally         // of connections that are out no more
+	rates  rates
+	// members are all connections, those that are on their way to be closed included.
+	members map[*member]struct{}
+	gone    seen // by those that are closed
 
 	facadeMu  sync.Mutex        // guards facade and connector
 	facade    *sql.DB           // DB(); nil until somebody asks
@@ -50,11 +56,13 @@ type Pool struct {
 }
 
 func newPool(r *Registry, name workload.Name, s *server, c PoolConfig) *Pool {
-	p := &Pool{name: name, registry: r, server: s, reapAt: never}
+	p := &Pool{name: name, registry: r, server: s, reapAt: never, members: make(map[*member]struct{})}
 	p.config.Store(&c)
 	p.journal.pool = p
 	p.gate = gate.New(c.MaxOpenConns, c.MaxWaiting, driver.Now, p.reclaimLocked)
 	p.setLimit(c.MaxOpenConns)
+	p.carrier = p
+	p.rates.begin(driver.Now())
 	return p
 }
 
@@ -87,7 +95,7 @@ func (p *Pool) DB() *sql.DB {
 	p.facadeMu.Lock()
 	defer p.facadeMu.Unlock()
 	if p.facade == nil {
-		p.facade, p.connector = driver.Open(poolRouter{p}, p.registry.texts, int(p.limit.Load()))
+		p.facade, p.connector = driver.Open(p.router(), p.registry.texts, int(p.carrier.limit.Load()))
 		if p.registry.life.Err() != nil {
 			p.facade.Close()
 		} else {
@@ -128,7 +136,7 @@ func (p *Pool) resize(maxOpenConns int) {
 	p.facadeMu.Lock()
 	defer p.facadeMu.Unlock()
 	if p.facade != nil {
-		p.connector.KeepIdle(maxOpenConns)
+		p.connector.KeepIdle(int(p.carrier.limit.Load()))
 	}
 }
 

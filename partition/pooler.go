@@ -19,7 +19,7 @@ var errSharesSessions = fmt.Errorf("partition: the pooler before this server len
 
 // setUp sets a session up, unless a pooler would hand it to somebody else afterwards.
 func (p *Pool) setUp(ctx context.Context, dialect stmttimeout.Dialect, session *driver.Session, want stmttimeout.Settings) (stmttimeout.Applied, error) {
-	if !p.server.ownSession.Load() {
+	if !p.server.ownSession.Load() && p.registry.mode == Enforce { // else nothing is set that could reach others
 		want.BackendPID = session.BackendPID()
 	}
 	applied, err := dialect.Setup(ctx, session, want)

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/driver"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
@@ -21,6 +23,7 @@ type Registry struct {
 	connector *driver.Connector // of the facade
 	pools     map[workload.Name]*Pool
 	sorted    []*Pool
+	carriers  []*Pool   // those that have the connections: sorted, but in Observe mode
 	servers   []*server // each once
 	texts     *driver.Texts
 	observers observers
@@ -30,6 +33,11 @@ type Registry struct {
 	fallback   *Pool // nil if unknown tags are refused
 	requireTag bool
 	budget     int // 0: none; resizeMu guards it
+
+	mode        Mode
+	since       time.Time
+	sites       sites
+	unknownTags atomic.Uint64 // that were served in Observe mode
 
 	waits    waits
 	resizeMu sync.Mutex // serialises Resize and Apply, so that two together do not exceed the budget; no lock is held when it is taken
@@ -58,7 +66,7 @@ func RegistryOf(db *sql.DB) (*Registry, bool) {
 func newRegistry(o *options, main *server, own map[workload.Name]*server, configs map[workload.Name]PoolConfig) *Registry {
 	r := &Registry{
 		name: o.name, texts: driver.NewTexts(), observers: o.observers, logger: o.logger,
-		requireTag: o.requireTag, budget: o.budget, opts: o.opts, fixed: o.fixed(),
+		requireTag: o.requireTag, budget: o.budget, opts: o.opts, fixed: o.fixed(), mode: cmp.Or(o.mode, Enforce), since: time.Now(),
 		pools:   make(map[workload.Name]*Pool),
 		servers: []*server{main},
 	}
@@ -79,7 +87,11 @@ func newRegistry(o *options, main *server, own map[workload.Name]*server, config
 	}
 	slices.SortFunc(r.sorted, func(a, b *Pool) int { return cmp.Compare(a.name, b.name) })
 	r.def, r.fallback = r.pools[o.def], r.pools[o.fallback]
-	r.facade, r.connector = driver.Open(router{r}, r.texts, r.totalOpenConns())
+	r.carriers = r.sorted
+	if r.mode == Observe {
+		r.carriers = r.observe()
+	}
+	r.facade, r.connector = driver.Open(r.router(), r.texts, r.totalOpenConns())
 	registries.Store(r.facade, r)
 	return r
 }
@@ -110,16 +122,16 @@ func (r *Registry) Warm(ctx context.Context) error {
 	if r.life.Err() != nil {
 		return errClosed()
 	}
-	return r.each(len(r.sorted), func(i int) error {
-		if err := inTime(ctx, func() error { return r.sorted[i].warm(ctx) }); err != nil {
-			return fmt.Errorf("partition: warm pool %q: %w", string(r.sorted[i].name), err)
+	return r.each(len(r.carriers), func(i int) error {
+		if err := inTime(ctx, func() error { return r.carriers[i].warm(ctx) }); err != nil {
+			return fmt.Errorf("partition: warm pool %q: %w", string(r.carriers[i].name), err)
 		}
 		return nil
 	})
 }
 
 func (p *Pool) warm(ctx context.Context) error {
-	a := &acquire{pool: p, ctx: ctx, began: driver.Now(), budget: unbounded}
+	a := &acquire{call: call{ctx: ctx, user: p}, pool: p, began: driver.Now(), budget: unbounded}
 	m, _, err := a.run()
 	if err != nil {
 		return err
@@ -149,8 +161,12 @@ func (r *Registry) shut() error {
 	r.shutOnce.Do(func() {
 		r.endLife()
 		registries.Delete(r.facade)
-		r.each(len(r.sorted), func(i int) error {
-			r.sorted[i].close()
+		all := r.sorted
+		if r.mode == Observe {
+			all = slices.Concat(r.sorted, r.carriers)
+		}
+		r.each(len(all), func(i int) error {
+			all[i].close()
 			return nil
 		})
 		r.shutErr = r.each(len(r.servers), func(i int) error { return r.servers[i].close() })
@@ -159,7 +175,7 @@ func (r *Registry) shut() error {
 }
 
 func (r *Registry) totalOpenConns() (total int) {
-	for _, p := range r.sorted {
+	for _, p := range r.carriers {
 		total += int(p.limit.Load())
 	}
 	return total

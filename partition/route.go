@@ -30,16 +30,17 @@ func (x router) Try(ctx context.Context, last driver.Lender) (*driver.Physical, 
 			return nil, nil // Connect finds the other pool, or says the error
 		}
 	}
-	return p.tryAcquire(ctx, tag, m)
+	return p.tryAcquire(call{ctx: ctx, tag: tag, user: p, untagged: tag == nil || !tag.Named}, m)
 }
 
 // Acquire implements driver.Router.
 func (x router) Acquire(ctx context.Context) (*driver.Physical, bool, error) {
-	p, err := x.r.poolFor(workload.TagOf(ctx))
+	tag := workload.TagOf(ctx)
+	p, err := x.r.poolFor(tag)
 	if err != nil {
 		return nil, false, err
 	}
-	return p.acquire(ctx)
+	return p.acquire(call{ctx: ctx, tag: tag, user: p, untagged: tag == nil || !tag.Named})
 }
 
 func (x router) Driver() sqldriver.Driver { return x.r.servers[0].connector.Driver() }
@@ -51,12 +52,12 @@ type poolRouter struct{ p *Pool }
 
 // Try implements driver.Router.
 func (x poolRouter) Try(ctx context.Context, last driver.Lender) (*driver.Physical, error) {
-	return x.p.tryAcquire(ctx, workload.TagOf(ctx), last.(*member))
+	return x.p.tryAcquire(x.p.direct(ctx), last.(*member))
 }
 
 // Acquire implements driver.Router.
 func (x poolRouter) Acquire(ctx context.Context) (*driver.Physical, bool, error) {
-	return x.p.acquire(ctx)
+	return x.p.acquire(x.p.direct(ctx))
 }
 
 func (x poolRouter) Driver() sqldriver.Driver { return x.p.server.connector.Driver() }
@@ -76,8 +77,8 @@ func (x poolRouter) Close() error {
 	return fmt.Errorf("partition: pool %q is not closed: it closes with the *sql.DB that Open returned", string(p.name))
 }
 
-func (p *Pool) acquire(ctx context.Context) (*driver.Physical, bool, error) {
-	a := &acquire{pool: p, ctx: ctx, tag: workload.TagOf(ctx), began: driver.Now(), budget: p.budget()}
+func (p *Pool) acquire(c call) (*driver.Physical, bool, error) {
+	a := &acquire{call: c, pool: p, began: driver.Now(), budget: p.budget()}
 	m, fresh, err := a.run()
 	if err != nil {
 		return nil, false, err

@@ -58,8 +58,16 @@ type Stats struct {
 	Enforcement string
 }
 
-// Stats returns a snapshot.
+// Stats returns a snapshot. What it means in Observe mode is said there.
 func (p *Pool) Stats() Stats {
+	s := p.stats()
+	if p.wall != nil {
+		p.wall.describe(&s)
+	}
+	return s
+}
+
+func (p *Pool) stats() Stats {
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	g, c := p.gate.StatsLocked(), &p.counters
@@ -92,6 +100,7 @@ type counters struct {
 	ending                             atomic.Int64
 	confirmed, forced, unknown         atomic.Uint64
 	leaked, reclaimed                  atomic.Uint64
+	usual                              atomic.Uint64 // turned away while nobody held for longer than usual
 }
 
 // refused counts an acquire that ended without a connection.

@@ -1,0 +1,65 @@
+package partition
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestQuantileIsNeverTooShortAndAtMostAnEighthTooLong(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		var h histogram
+		holds := make([]time.Duration, 1+rand.IntN(500))
+		for i := range holds {
+			holds[i] = time.Duration(float64(2*time.Microsecond) * float64(uint64(1)<<rand.IntN(30)) * (1 + rand.Float64()))
+			h.add(holds[i], 1)
+		}
+		slices.Sort(holds)
+		for _, q := range []float64{0, 0.5, 0.99, 1} {
+			exact, got := holds[int(q*float64(len(holds)-1))], h.quantile(q)
+			if got <= exact || got > exact+exact/8+1 {
+				t.Fatalf("quantile %g of %d: %v, exactly %v", q, len(holds), got, exact)
+			}
+		}
+	}
+}
+
+func TestBucketsFollowOneAnotherWithoutGaps(t *testing.T) {
+	t.Parallel()
+	for i := range buckets - 1 {
+		if end := bucketEnd(i); bucketOf(end-1) != i || bucketOf(end) != i+1 {
+			t.Errorf("bucket %d ends at %v, on both sides of which are %d and %d", i, end, bucketOf(end-1), bucketOf(end))
+		}
+	}
+	for _, d := range []time.Duration{-time.Second, 0, 1} {
+		if got := bucketOf(d); got != 0 {
+			t.Errorf("%v falls into bucket %d", d, got)
+		}
+	}
+	if got := bucketOf(never); got != buckets-1 {
+		t.Errorf("the longest falls into bucket %d of %d", got, buckets)
+	}
+}
+
+func TestQuantileOfNothingIsZero(t *testing.T) {
+	t.Parallel()
+	if got := new(histogram).quantile(0.99); got != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestConnectionsStrokesAddUp(t *testing.T) {
+	t.Parallel()
+	var a, b strokes
+	a.add(time.Millisecond)
+	b.add(time.Millisecond)
+	b.add(time.Second)
+	var h histogram
+	a.addTo(&h)
+	b.addTo(&h)
+	if h.count() != 3 || h[bucketOf(time.Millisecond)] != 2 {
+		t.Errorf("%d in all, %d of a millisecond", h.count(), h[bucketOf(time.Millisecond)])
+	}
+}

@@ -1,0 +1,52 @@
+package partition
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// rateSpan is over how long a rate is taken: a burst that a queue bears is shorter.
+const rateSpan = 10 * time.Second
+
+// rates is how often a connection is asked for at the peak. Nothing runs for it: who gives a connection back looks whether
+// a span is over. The owner's lock guards all but next.
+type rates struct {
+	next  atomic.Int64 // when the span is over
+	began time.Duration
+	count uint64 // of all who had come by then
+	peak  float64
+}
+
+func (r *rates) begin(t time.Duration) {
+	r.began = t
+	r.next.Store(int64(t + rateSpan))
+}
+
+// due reports whether a span is over.
+func (r *rates) due(t time.Duration) bool { return int64(t) >= r.next.Load() }
+
+// noteLocked ends the span, if it is over. Where it ended long ago nobody has come since, and all came within the span.
+func (r *rates) noteLocked(t time.Duration, arrivals uint64) {
+	if !r.due(t) {
+		return
+	}
+	span := t - r.began
+	if span >= 2*rateSpan {
+		span = rateSpan
+	}
+	r.peak = max(r.peak, float64(arrivals-r.count)/span.Seconds())
+	r.count = arrivals
+	r.begin(t)
+}
+
+// peakLocked is the most per second. A span that has only begun counts where it is all that there is, or half over.
+func (r *rates) peakLocked(t time.Duration, arrivals uint64) float64 {
+	span := t - r.began
+	if r.peak > 0 && span < rateSpan/2 {
+		return r.peak
+	}
+	if span >= 2*rateSpan {
+		span = rateSpan
+	}
+	return max(r.peak, float64(arrivals-r.count)/max(span, time.Second).Seconds())
+}
