@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -118,6 +119,43 @@ func compare(t *testing.T, reg *partition.Registry) {
 			t.Errorf("shown %+v, is %+v", got, s)
 		}
 	}
+}
+
+func TestPageHasTheQuantilesAndThePlan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, reg := setup(t, partition.WithPool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 1}))
+		for range 2 {
+			go db.ExecContext(oltp, "sleep 50ms")
+		}
+		time.Sleep(time.Second)
+		_, body := get(t, reg, "GET", "/?format=json")
+		var v struct {
+			Plan struct {
+				Pools []struct{ Workload workload.Name }
+			}
+			Pools []struct {
+				Name    workload.Name
+				WaitP99 float64 `json:"wait_p99_seconds"`
+				HoldP50 float64 `json:"hold_p50_seconds"`
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &v); err != nil {
+			t.Fatal(err)
+		}
+		p, _ := reg.Pool(workload.OLTP)
+		for _, shown := range v.Pools {
+			if want := p.Times(); shown.Name == workload.OLTP && (shown.WaitP99 != want.WaitP99.Seconds() || shown.HoldP50 != want.HoldP50.Seconds() || want.HoldP50 == 0) {
+				t.Errorf("shown %+v, is %+v", shown, want)
+			}
+		}
+		if len(v.Plan.Pools) != len(v.Pools) {
+			t.Errorf("plan: %+v", v.Plan)
+		}
+		if _, body := get(t, reg, "GET", "/"); !strings.Contains(body, html.EscapeString(reg.Plan().String())) {
+			t.Errorf("the plan is not on the page: %s", body)
+		}
+	})
 }
 
 func TestHoldersStandWithAgeAndActivity(t *testing.T) {

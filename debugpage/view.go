@@ -14,6 +14,8 @@ type view struct {
 	Registry string    `json:"registry"`
 	At       time.Time `json:"at"`
 	Pools    []pool    `json:"pools"`
+
+	Plan partition.Plan `json:"plan"`
 }
 
 type pool struct {
@@ -33,7 +35,11 @@ type pool struct {
 	RejectedTimeout   uint64        `json:"rejected_acquire_timeout"`
 	RejectedPaused    uint64        `json:"rejected_paused"`
 	CallerGaveUp      uint64        `json:"callers_gave_up"`
-	HoldMean          seconds       `json:"hold_mean_seconds"`
+	WaitP50           seconds       `json:"wait_p50_seconds"` // like the three below since Open
+	WaitP99           seconds       `json:"wait_p99_seconds"`
+	HoldP50           seconds       `json:"hold_p50_seconds"`
+	HoldP99           seconds       `json:"hold_p99_seconds"`
+	HoldMean          seconds       `json:"hold_mean_seconds"` // of late
 	StatementTimeouts uint64        `json:"statement_timeouts"`
 	EndedConfirmed    uint64        `json:"ended_confirmed"`
 	EndedForced       uint64        `json:"ended_forced"`
@@ -76,14 +82,14 @@ func look(past *history) view {
 	for _, h := range r.Holders() {
 		holders[h.Pool] = append(holders[h.Pool], holder{h.Tag, seconds(h.Age), string(h.Activity), h.LongHeld, h.Stack})
 	}
-	v := view{Registry: r.Name(), At: time.Now(), Pools: []pool{}}
+	v := view{Registry: r.Name(), At: time.Now(), Pools: []pool{}, Plan: r.Plan()}
 	for i, p := range past.pools {
-		v.Pools = append(v.Pools, lookAt(p.Stats(), p.Config(), holders[p.Name()], histories[i]))
+		v.Pools = append(v.Pools, lookAt(p.Stats(), p.Times(), p.Config(), holders[p.Name()], histories[i]))
 	}
 	return v
 }
 
-func lookAt(s partition.Stats, c partition.PoolConfig, holders []holder, past series) pool {
+func lookAt(s partition.Stats, t partition.Times, c partition.PoolConfig, holders []holder, past series) pool {
 	c.DSN = "" // a server's address and user are nobody's business here
 	if holders == nil {
 		holders = []holder{} // in JSON a list, too
@@ -94,6 +100,7 @@ func lookAt(s partition.Stats, c partition.PoolConfig, holders []holder, past se
 		SaturatedFor: seconds(s.SaturatedFor), Waiting: s.Waiting, MaxWaiting: s.MaxWaiting,
 		Acquired: s.Acquired, RejectedQueueFull: s.RejectedQueueFull, RejectedTimeout: s.RejectedTimeout,
 		RejectedPaused: s.RejectedPaused, CallerGaveUp: s.CallerGaveUp, HoldMean: seconds(s.HoldMean),
+		WaitP50: seconds(t.WaitP50), WaitP99: seconds(t.WaitP99), HoldP50: seconds(t.HoldP50), HoldP99: seconds(t.HoldP99),
 		StatementTimeouts: s.StatementTimeouts, EndedConfirmed: s.EndedConfirmed, EndedForced: s.EndedForced,
 		EndedUnknown: s.EndedUnknown, EndProblem: s.EndProblem, Leaked: s.Leaked, Reclaimed: s.Reclaimed,
 		OpenFailures: s.OpenFailures, Enforcement: s.Enforcement,

@@ -395,3 +395,29 @@ func borrow(ctx context.Context, db *sql.DB) error {
 	time.Sleep(d)
 	return conn.Close()
 }
+
+func TestApplyMovesTheWallsThatAreWatchedAndTheSharedPoolWithTheBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), observed, partition.WithBudget(6))
+		err := r.reg.Apply(partition.Config{Budget: 8, Pools: map[workload.Name]partition.PoolConfig{workload.Reporting: {MaxOpenConns: 2}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait := r.sleepers(reporting, 30, time.Second)
+		synctest.Wait()
+		if n := r.server.Stats().PeakRunning; n != 8 {
+			t.Errorf("%d ran at once on a budget of 8", n)
+		}
+		if err := errors.Join(wait()...); err != nil {
+			t.Errorf("reports: %v", err)
+		}
+		if p := r.planOf(workload.Reporting); p.MaxOpenConns != 2 || p.Evidence.RejectedQueueFull == 0 {
+			t.Errorf("the wall: %+v", p)
+		}
+		err = r.reg.Apply(partition.Config{Mode: partition.Enforce})
+		if err == nil || !strings.Contains(err.Error(), "Mode") {
+			t.Errorf("the mode changed: %v", err)
+		}
+	})
+}
