@@ -19,6 +19,9 @@ const (
 	plotHeight = 40
 )
 
+// ViewBox is that of the picture.
+func (plot) ViewBox() string { return fmt.Sprintf("0 0 %d %d", plotWidth, plotHeight) }
+
 // newPlot draws values under a ceiling that is top, or the highest of them.
 func newPlot(title string, values []float32, top float64) plot {
 	if len(values) == 0 {

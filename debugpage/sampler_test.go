@@ -11,7 +11,7 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 )
 
-func open(t *testing.T) *partition.Registry {
+func open(t testing.TB) *partition.Registry {
 	t.Helper()
 	db, err := partition.OpenDB(fakedb.Null(), partition.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
@@ -43,13 +43,7 @@ func TestHistoryThatNobodyHasIsNotSampled(t *testing.T) {
 }
 
 func BenchmarkSample(b *testing.B) {
-	db, err := partition.OpenDB(fakedb.Null(), partition.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer db.Close()
-	reg, _ := partition.RegistryOf(db)
-	h := newHistory(reg)
+	h := newHistory(open(b))
 	b.ReportAllocs()
 	for b.Loop() {
 		h.take(time.Now())

@@ -1,3 +1,5 @@
+//go:build !unix
+
 package debugpage_test
 
 import "os/exec"
