@@ -10,6 +10,8 @@
 // transaction and a *sql.Conn stay in the pool they began in. When a pool is full its callers are turned away, fast and
 // with an [AcquireError]; the other pools do not notice.
 //
+// To see what walls would do before they do it, open with [WithMode]([Observe]), and ask [Registry.Plan].
+//
 // The statistics, sizes and switches of the pools are on the Registry, which [RegistryOf] finds. What (*sql.DB).Stats
 // of the returned handle counts are virtual connections, which are as good as free.
 package partition

@@ -93,7 +93,8 @@ type evidence struct {
 // shortest holds get what they want first, since a few connections more are nothing to those who hold them for long and
 // everything to those who wait behind them; the others get what is left, at least 1 each, and are flagged as squeezed. Where
 // something is over it goes to the default pool, where what nobody has classified runs, or, if that is not in use, to the
-// one with the shortest holds. On thin evidence a pool in use keeps half of what it has. A pool that was never used gets 1, so that it still is there on the day it is needed.
+// one with the shortest holds. On thin evidence a pool in use keeps half of what it has. A pool that was never used gets 1,
+// so that it still is there on the day it is needed.
 //
 // A plan is as good as its evidence: let the window hold the busiest hour of the week. It plans sizes alone; whether a
 // server can run as much at once is not its question.

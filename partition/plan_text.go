@@ -33,8 +33,9 @@ func (p Plan) String() string {
 	for _, pool := range p.Pools {
 		e := pool.Evidence
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.3g\t%v\t%v\t%d\t%.0f%%\t%d\t%d\t%d\t  %s\n",
-			pool.Workload, pool.MaxOpenConns, pool.Size, pool.Wants, e.Arrivals, e.PeakRate, rounded(e.HoldP50), rounded(e.HoldP99), e.PeakInUse,
-			100*e.Saturated.Seconds()/max(p.Window.Seconds(), 1e-9), e.Waited, e.RejectedQueueFull+e.RejectedTimeout, e.StatementTimeouts, joinFlags(pool.Flags))
+			pool.Workload, pool.MaxOpenConns, pool.Size, pool.Wants, e.Arrivals, e.PeakRate,
+			rounded(e.HoldP50), rounded(e.HoldP99), e.PeakInUse, 100*e.Saturated.Seconds()/max(p.Window.Seconds(), 1e-9),
+			e.Waited, e.RejectedQueueFull+e.RejectedTimeout, e.StatementTimeouts, joinFlags(pool.Flags))
 	}
 	w.Flush()
 	if p.Untagged > 0 {
@@ -107,7 +108,8 @@ func (e Evidence) MarshalJSON() ([]byte, error) {
 		RejectedUsual     uint64  `json:"rejected_usual"`
 		StatementTimeouts uint64  `json:"statement_timeouts"`
 		CallerGaveUp      uint64  `json:"caller_gave_up"`
-	}{e.Arrivals, toMilli(e.Rate), toMilli(e.PeakRate), e.Held, e.HoldP50.String(), e.HoldP99.String(), e.PeakInUse, e.PeakDemand, e.Saturated.String(),
+	}{e.Arrivals, toMilli(e.Rate), toMilli(e.PeakRate), e.Held, e.HoldP50.String(), e.HoldP99.String(),
+		e.PeakInUse, e.PeakDemand, e.Saturated.String(),
 		e.Waited, e.RejectedQueueFull, e.RejectedTimeout, e.RejectedUsual, e.StatementTimeouts, e.CallerGaveUp})
 }
 

@@ -1,0 +1,138 @@
+package partition_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
+)
+
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
+
+func exportOrders(db *sql.DB) error {
+	rows, err := db.Query("rows 3 sleep 1s")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err()
+}
+
+func countOrders(db *sql.DB) error {
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("sleep 100ms"); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func touchOrder(db *sql.DB) error {
+	var one int
+	return db.QueryRow("rows 1").Scan(&one)
+}
+
+func TestUntaggedWorkIsFoundWhereItIsDoneTheHeaviestFirst(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []partition.Mode{partition.Observe, partition.Enforce} {
+		for name, stacks := range map[string]bool{"by who gives back": false, "by who acquires": true} {
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, fakedb.New(), partition.WithMode(mode), partition.WithPool(workload.OLTP, partition.PoolConfig{LeakStacks: stacks}))
+				const touches = 20_000
+				for range touches {
+					if err := touchOrder(r.db); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 20 {
+					if err := countOrders(r.db); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 7 {
+					if err := exportOrders(r.db); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r.mustExec(reporting, "sleep 50s") // tagged
+				sites := r.reg.Untagged()
+				for i, want := range []struct {
+					function      string
+					least, most   uint64
+					p99, holdTime time.Duration
+				}{
+					{"exportOrders", 7, 7, 3 * time.Second, 21 * time.Second},
+					{"countOrders", 20, 20, 100 * ms, 2 * time.Second},
+					{"touchOrder", touches * 9 / 10, touches * 11 / 10, 0, 0},
+				} {
+					if i >= len(sites) {
+						t.Fatalf("%s, %s: %d sites", mode, name, len(sites))
+					}
+					s := sites[i]
+					if !strings.HasPrefix(s.Site, "github.com/sqlbulkhead/sqlbulkhead/partition_test."+want.function+" ") || !strings.Contains(s.Site, "untagged_test.go:") {
+						t.Errorf("%s, %s: site %d is %s, want %s", mode, name, i, s.Site, want.function)
+					}
+					if s.Count < want.least || s.Count > want.most || s.HoldTime != want.holdTime || s.HoldP99 < want.p99 || s.HoldP99 > want.p99*9/8+2*time.Microsecond {
+						t.Errorf("%s, %s: %s: %d times, p99 %v, %v in all", mode, name, want.function, s.Count, s.HoldP99, s.HoldTime)
+					}
+					if !strings.Contains(s.Stack, "TestUntaggedWork") {
+						t.Errorf("%s, %s: the stack of %s is %s", mode, name, want.function, s.Stack)
+					}
+				}
+				if plan := r.reg.Plan(); plan.Untagged != touches+27 {
+					t.Errorf("%s, %s: %d untagged", mode, name, plan.Untagged)
+				}
+			})
+		}
+	}
+}
+
+func TestWorkThroughAPoolsOwnHandleIsNotUntagged(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []partition.Mode{partition.Observe, partition.Enforce} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New(), partition.WithMode(mode))
+			if err := exportOrders(r.pool(workload.Batch).DB()); err != nil {
+				t.Fatal(err)
+			}
+			if sites := r.reg.Untagged(); len(sites) != 0 {
+				t.Errorf("%s: %+v", mode, sites)
+			}
+		})
+	}
+}
+
+func TestConnectionGivenBackForAContextHasNoSite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		ctx, cancel := within(context.Background(), time.Second)
+		defer cancel()
+		if _, err := r.db.BeginTx(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		sites := r.reg.Untagged()
+		if len(sites) != 1 || sites[0].Site != "(given back by database/sql, when a context ended)" || sites[0].HoldTime != time.Second {
+			t.Errorf("%+v", sites)
+		}
+		if data, err := json.Marshal(sites); err != nil || !strings.Contains(string(data), `"hold_time":"1s"`) {
+			t.Errorf("%s, %v", data, err)
+		}
+	})
+}
