@@ -62,10 +62,10 @@ func (s *table) print(w io.Writer) {
 	if len(s.rows) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%-67s %10s %11s %8s %6s\n", "driver", "behaviours", "differences", "accepted", "random")
+	fmt.Fprintf(w, "%-73s %10s %11s %8s %6s\n", "driver", "behaviours", "differences", "accepted", "random")
 	for _, name := range slices.Sorted(maps.Keys(s.rows)) {
 		r := s.rows[name]
-		fmt.Fprintf(w, "%-67s %10d %11d %8d %6d\n", name, r.Behaviours, len(r.Differences), r.Accepted, r.Random)
+		fmt.Fprintf(w, "%-73s %10d %11d %8d %6d\n", name, r.Behaviours, len(r.Differences), r.Accepted, r.Random)
 	}
 	fmt.Fprintln(w, "run with", runtime.Version()+versions())
 }

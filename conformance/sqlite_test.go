@@ -20,7 +20,6 @@ var sqlite = conformance.Words{
 	Columns:        "id INTEGER PRIMARY KEY AUTOINCREMENT, n INTEGER UNIQUE, s VARCHAR(20)",
 	Slow:           "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c",
 	Many:           "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) SELECT n FROM c",
-	Stalls:         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c WHERE n < 1000",
 	Multi:          "SELECT 1 AS a; SELECT 2 AS b, 'x' AS c; SELECT 3 AS d WHERE 1 = 0",
 	Script:         "INSERT INTO %[1]s (n) VALUES (1); INSERT INTO %[1]s (n) VALUES (2)",
 	Tx:             []string{"PRAGMA read_uncommitted", "PRAGMA query_only"},
