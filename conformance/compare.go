@@ -62,7 +62,8 @@ func (r *Report) compare(tb testing.TB, tw Twin, sc Scenario) {
 	for again := 1; (sc.Unsteady || sc.Random) && len(differences) > 0 && again < attempts; again++ {
 		plain.merge(sc.on(tb, tw, tw.Plain, table))
 		if sc.Random {
-			r.Random += plain.drop()
+			ours.merge(sc.on(tb, tw, tw.Partitioned, table))
+			r.Random += plain.dropRandom(ours)
 		}
 		meant, differences = sort(sc, ours.beside(plain))
 	}
@@ -152,10 +153,13 @@ func (r *record) merge(other record) {
 	}
 }
 
-// drop forgets the behaviours that have several outcomes, in this run and in those it is compared with.
-func (r *record) drop() int {
+// dropRandom forgets the behaviours that plain does not repeat, and those that are only sometimes another in ours.
+func (r *record) dropRandom(ours record) int {
 	before := len(r.names)
-	r.names = slices.DeleteFunc(r.names, func(name string) bool { return len(r.outcomes[name]) > 1 })
+	r.names = slices.DeleteFunc(r.names, func(name string) bool {
+		outcomes := r.outcomes[name]
+		return len(outcomes) > 1 || len(ours.outcomes[name]) > 1 && slices.Contains(ours.outcomes[name], outcomes[0])
+	})
 	return before - len(r.names)
 }
 

@@ -206,13 +206,14 @@ func (m *member) discard(reason CloseReason) {
 }
 
 // shut closes the connection, for as long as that takes.
-func (m *member) shut(reason CloseReason) {
+func (m *member) shut(reason CloseReason) error {
 	began := driver.Now()
 	err := m.closePhysical()
 	p := m.pool
 	p.open.Add(-1)
 	p.counters.closed.Add(1)
 	p.registry.observers.connClosed(ConnEvent{Pool: p.name, Took: driver.Now() - began, Err: err, Reason: reason})
+	return err
 }
 
 // closePhysical survives a driver that panics: it runs on a goroutine where a panic would end the program.

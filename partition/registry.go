@@ -139,7 +139,8 @@ func (r *Registry) each(n int, work func(int) error) error {
 }
 
 // Close is the same as closing the *sql.DB: callers that wait are turned away with database/sql's own error, idle
-// connections are closed, those in use when they come back. A second Close returns nil.
+// connections are closed, those in use when they come back. It returns the error of a server's connector that is an
+// io.Closer, or else of closing an idle connection, as the driver gave it. A second Close returns nil.
 func (r *Registry) Close() error { return r.facade.Close() }
 
 // shut is called by the facade's Close, whoever called that.
@@ -147,11 +148,15 @@ func (r *Registry) shut() error {
 	r.shutOnce.Do(func() {
 		r.endLife()
 		registries.Delete(r.facade)
+		errs := make([]error, len(r.sorted))
 		r.each(len(r.sorted), func(i int) error {
-			r.sorted[i].close()
+			errs[i] = r.sorted[i].close()
 			return nil
 		})
 		r.shutErr = r.each(len(r.servers), func(i int) error { return r.servers[i].close() })
+		if r.shutErr == nil { // as in database/sql, where the connector's error replaces those of connections
+			r.shutErr = first(errs)
+		}
 	})
 	return r.shutErr
 }
