@@ -46,13 +46,24 @@ func describe(v any) string {
 	case []any:
 		return "[" + describeAll(v) + "]"
 	}
-	if rv := reflect.ValueOf(v); rv.Kind() == reflect.Pointer {
-		if rv.IsNil() {
-			return fmt.Sprintf("%T(nil)", v)
+	return describeValue(reflect.ValueOf(v))
+}
+
+// describeValue follows pointers, also those that a slice holds.
+func describeValue(v reflect.Value) string {
+	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return fmt.Sprintf("%v(nil)", v.Type())
+	case v.Kind() == reflect.Pointer:
+		return "&" + describe(v.Elem().Interface())
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Pointer && !v.IsNil():
+		parts := make([]string, v.Len())
+		for i := range parts {
+			parts[i] = describe(v.Index(i).Interface())
 		}
-		return "&" + describe(rv.Elem().Interface())
+		return fmt.Sprintf("%v{%s}", v.Type(), strings.Join(parts, ", "))
 	}
-	return fmt.Sprintf("%T(%+v)", v, v)
+	return fmt.Sprintf("%T(%+v)", v.Interface(), v.Interface())
 }
 
 func describeBytes(name string, b []byte) string {

@@ -34,7 +34,7 @@ func TestMySQLDriverOnGoMySQLServerInEveryMode(t *testing.T) {
 func goMySQLServerWords() conformance.Words {
 	w := mysqlWords()
 	w.Do = "SET @x = "
-	w.Kill, w.Alive = "", ""
+	w.Kill, w.Alive, w.Running, w.Stalls = "", "", "", ""
 	return w
 }
 

@@ -53,6 +53,7 @@ func (s *table) add(name string, r conformance.Report) {
 	sum := s.rows[name]
 	sum.Behaviours += r.Behaviours
 	sum.Accepted += r.Accepted
+	sum.Random += r.Random
 	sum.Differences = append(sum.Differences, r.Differences...)
 	s.rows[name] = sum
 }
@@ -61,10 +62,10 @@ func (s *table) print(w io.Writer) {
 	if len(s.rows) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%-64s %10s %11s %8s\n", "driver", "behaviours", "differences", "accepted")
+	fmt.Fprintf(w, "%-73s %10s %11s %8s %6s\n", "driver", "behaviours", "differences", "accepted", "random")
 	for _, name := range slices.Sorted(maps.Keys(s.rows)) {
 		r := s.rows[name]
-		fmt.Fprintf(w, "%-64s %10d %11d %8d\n", name, r.Behaviours, len(r.Differences), r.Accepted)
+		fmt.Fprintf(w, "%-73s %10d %11d %8d %6d\n", name, r.Behaviours, len(r.Differences), r.Accepted, r.Random)
 	}
 	fmt.Fprintln(w, "run with", runtime.Version()+versions())
 }
@@ -89,7 +90,7 @@ var quiet = partition.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 func patient(conns int) partition.Option {
 	c := partition.Config{Pools: make(map[workload.Name]partition.PoolConfig)}
 	for _, name := range []workload.Name{workload.OLTP, workload.Reporting, workload.Batch, workload.Admin} {
-		c.Pools[name] = partition.PoolConfig{MaxOpenConns: conns, AcquireTimeout: 30 * time.Second, StatementTimeout: time.Minute}
+		c.Pools[name] = partition.PoolConfig{MaxOpenConns: conns, AcquireTimeout: time.Minute, DialTimeout: time.Minute, StatementTimeout: time.Minute}
 	}
 	return partition.WithConfig(c)
 }

@@ -28,7 +28,9 @@ var mariadb = conformance.Words{
 	Slow:    "SELECT count(*) FROM seq_1_to_50 WHERE SLEEP(0.1) = 0",
 	// (*Stmt).Exec of this driver never returns if a query that it runs fails after its columns were sent.
 	SlowSet: "SET @n = (SELECT count(*) FROM seq_1_to_50 WHERE SLEEP(0.1) = 0)",
-	Many:    "SELECT seq FROM seq_1_to_1000000",
+	Running: "SELECT count(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User sleep' AND INFO LIKE '%%%s' AND INFO NOT LIKE '%%PROCESSLIST%%'",
+	Many:    "SELECT seq FROM seq_1_to_60000",
+	Stalls:  "SELECT seq FROM seq_1_to_20000 WHERE seq <= 19950 OR SLEEP(0.1) = 1",
 	Multi:   "SELECT 1 AS a; SELECT 2 AS b, 'x' AS c; SELECT 3 AS d FROM seq_1_to_1 WHERE 1 = 0",
 	Script:  "INSERT INTO %[1]s (n) VALUES (1); INSERT INTO %[1]s (n) VALUES (2)",
 	Session: "SELECT CONNECTION_ID()",
@@ -65,9 +67,10 @@ func TestMySQLDriverOnMySQLInEveryMode(t *testing.T) {
 func mysqlWords() conformance.Words {
 	w := mariadb
 	digits := "(SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
-	w.Slow = "SELECT count(*) FROM " + digits + " a, " + digits + " b WHERE SLEEP(0.1) = 0"
+	w.Slow = "SELECT count(*) FROM " + digits + " a, " + digits + " b WHERE SLEEP(0.1 + 0 * a.d) = 0"
+	w.Stalls = "SELECT a.d FROM " + digits + " a, " + digits + " b, " + digits + " c WHERE a.d < 9 OR SLEEP(0.1) = 1"
 	w.SlowSet = "SET @n = (" + w.Slow + ")"
-	w.Many = "SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d FROM " + digits + " a, " + digits + " b, " + digits + " c, " + digits + " e, " + digits + " f"
+	w.Many = "SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d FROM " + digits + " a, " + digits + " b, " + digits + " c, " + digits + " e"
 	w.Multi = "SELECT 1 AS a; SELECT 2 AS b, 'x' AS c; SELECT 3 AS d WHERE 1 = 0"
 	w.Tx = []string{"SELECT @@transaction_isolation", "SELECT @@transaction_read_only"}
 	return w

@@ -28,11 +28,13 @@ var postgres = conformance.Words{
 	},
 	Columns: "id serial PRIMARY KEY, n int UNIQUE, s varchar(20)",
 	Slow:    "SELECT pg_sleep(5)",
-	Many:    "SELECT n FROM generate_series(1, 300000) n",
+	Running: "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%%%s'",
+	Many:    "SELECT n FROM generate_series(1, 30000) n",
+	Stalls:  "SELECT n FROM generate_series(1, 10000) n WHERE n < 10000 OR pg_sleep(5) IS NULL",
 	Multi:   "SELECT 1 AS a; SELECT 2 AS b, 'x' AS c; SELECT 3 AS d WHERE 1 = 0",
 	Script:  "INSERT INTO %[1]s (n) VALUES (1); INSERT INTO %[1]s (n) VALUES (2)",
 	Session: "SELECT pg_backend_pid()",
-	Kill:    "SELECT pg_terminate_backend(%d)",
+	Kill:    "SELECT pg_terminate_backend(%d, 10000)",
 	Alive:   "SELECT count(*) FROM pg_stat_activity WHERE pid = %d",
 	Tx:      []string{"SHOW transaction_isolation", "SHOW transaction_read_only"},
 	Set:     "SET search_path TO conformance",
@@ -60,11 +62,12 @@ func TestPgxInEveryQueryExecMode(t *testing.T) {
 func TestPQ(t *testing.T) {
 	skipUnderRace(t)
 	t.Parallel()
-	dsn := testserver.Postgres(t)
+	dsn, words := testserver.Postgres(t), postgres
+	words.RacesEnded = true // watchCancel does
 	exercise(t, conformance.Twin{
 		Name:  "lib/pq",
 		Plain: openPlain("postgres", dsn), Partitioned: openPartitioned("postgres", dsn),
-		Words: postgres,
+		Words: words,
 		Extra: copyScenarios,
 	})
 }

@@ -26,7 +26,7 @@ var rowScenarios = []Scenario{
 			s.Note("rows", s.columns(s.DB.QueryContext(oltp, "SELECT * FROM "+s.Table)))
 		})
 	}},
-	{Name: "scanning", Needs: typeWords, Run: func(s *Side) {
+	{Name: "scanning", Random: true, Needs: typeWords, Run: func(s *Side) {
 		s.group("direct", func() { s.scans(s.DB.QueryContext(oltp, s.types())) })
 		s.group("prepared", func() {
 			s.withStmt(s.DB, s.types(), func(stmt *sql.Stmt) { s.scans(stmt.QueryContext(oltp)) })

@@ -183,6 +183,8 @@ var mockScenarios = []conformance.Scenario{
 		ctx, cancel := context.WithTimeout(oltp, 20*time.Millisecond)
 		defer cancel()
 		s.Note("query", read(s.DB.QueryContext(ctx, "SELECT 1")))
+		mock.ExpectPing()
+		s.Note("ping", s.DB.PingContext(oltp)) // nor for a dial where the connection was lost
 		mock.ExpectExec("UPDATE").WillDelayFor(time.Minute).WillReturnResult(sqlmock.NewResult(0, 1))
 		ctx, cancel = context.WithTimeout(oltp, 20*time.Millisecond)
 		defer cancel()

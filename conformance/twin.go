@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"testing"
+	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
@@ -31,12 +32,14 @@ type Words struct {
 	Types   []string           // expressions of as many types as there are, the columns of one row
 	Columns string             // of a table: a serial id, a unique int n, a text s of 20
 	Slow    string             // a query of 5 seconds or more
+	Running string             // a query for the count of sessions that sleep in a text that ends in %s
 	SlowSet string             // the same for Exec, where a driver needs another text
-	Many    string             // a query of one int column and rows that do not fit into a connection's buffers
+	Many    string             // a query of one int column and tens of thousands of rows
+	Stalls  string             // a query of rows, and then of 5 seconds or more before the last of them
 	Multi   string             // a text of three statements that return rows
 	Script  string             // a text of two statements that return none: inserts 1 and 2 into n of table %s
 	Session string             // a query for the number of the session
-	Kill    string             // ends the session of this number (a verb for fmt)
+	Kill    string             // ends the session of this number (a verb for fmt), and waits for its end if it can
 	Alive   string             // a query for the count of sessions of this number (a verb for fmt)
 	Tx      []string           // queries for the isolation of the transaction and whether it is read-only
 	Set     string             // changes a state of the session
@@ -45,6 +48,8 @@ type Words struct {
 
 	// ClosingIsFatal: the process dies where a statement is closed on a connection before its rows are.
 	ClosingIsFatal bool
+	// RacesEnded: a statement under a context that has ended is sent, and cancelled beside that; either may win.
+	RacesEnded bool
 }
 
 // Scenario records the outcomes of some behaviours, each under a name of its own.
@@ -52,7 +57,8 @@ type Scenario struct {
 	Name     string
 	Conns    int                // what the handle is opened with
 	Needs    func(w Words) bool // nil: nothing
-	Unsteady bool               // plain itself has several outcomes, say because a race decides
+	Unsteady bool               // plain itself has several outcomes, because a race decides: ours has to be one of them
+	Random   bool               // plain itself has outcomes by chance: what it does not repeat is not compared
 	Run      func(s *Side)
 }
 
@@ -63,9 +69,12 @@ type Side struct {
 	DB    *sql.DB
 	Table string // a name that is free
 
-	plain  Open // for what is done from outside
-	record record
-	prefix string
+	plain   Open // for what is done from outside
+	watcher *sql.DB
+	record  record
+	prefix  string
+	soon    time.Duration // the deadline for statements that run
+	late    bool          // it was too soon
 }
 
 // Note records the outcome of a behaviour.
@@ -91,6 +100,14 @@ func (s *Side) group(name string, f func()) {
 	s.prefix += name + ": "
 	defer func() { s.prefix = before }()
 	f()
+}
+
+// unrecorded runs f for what it leaves behind.
+func (s *Side) unrecorded(f func()) {
+	before := s.record
+	s.record = record{}
+	f()
+	s.record = before
 }
 
 // Raw is Conn.Raw as it is written for either side.

@@ -266,7 +266,7 @@ func (m *member) discard(reason CloseReason) {
 }
 
 // shut closes the connection, for as long as that takes.
-func (m *member) shut(reason CloseReason) {
+func (m *member) shut(reason CloseReason) error {
 	began := driver.Now()
 	err := m.closePhysical()
 	p, user := m.pool, m.user.Load()
@@ -274,6 +274,7 @@ func (m *member) shut(reason CloseReason) {
 	p.open.Add(-1)
 	user.counters.closed.Add(1)
 	p.registry.observers.connClosed(ConnEvent{Pool: user.name, Took: driver.Now() - began, Err: err, Reason: reason})
+	return err
 }
 
 // closePhysical survives a driver that panics: it runs on a goroutine where a panic would end the program.

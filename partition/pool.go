@@ -148,7 +148,7 @@ func (p *Pool) Pause() { p.gate.Pause() }
 func (p *Pool) Resume() { p.gate.Resume() }
 
 // close turns away waiters, closes idle connections, and lets those in use be closed as they come back.
-func (p *Pool) close() {
+func (p *Pool) close() error {
 	p.gate.Close()
 	p.gate.Lock()
 	p.closed = true
@@ -161,12 +161,24 @@ func (p *Pool) close() {
 	p.gate.Unlock()
 
 	var all sync.WaitGroup
-	for _, m := range idle {
-		all.Go(func() { m.shut(CloseShutdown) })
+	errs := make([]error, len(idle))
+	for i, m := range idle {
+		all.Go(func() { errs[i] = m.shut(CloseShutdown) })
 	}
 	all.Wait()
 	p.closeFacade()
 	p.journal.close()
+	return first(errs)
+}
+
+// first returns an error as it came: joined to others, or to nothing, it would have another type.
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *Pool) closeFacade() {

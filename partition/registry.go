@@ -153,7 +153,8 @@ func (r *Registry) each(n int, work func(int) error) error {
 }
 
 // Close is the same as closing the *sql.DB: callers that wait are turned away with database/sql's own error, idle
-// connections are closed, those in use when they come back. A second Close returns nil.
+// connections are closed, those in use when they come back. It returns the error of a server's connector that is an
+// io.Closer, or else of closing an idle connection, as the driver gave it. A second Close returns nil.
 func (r *Registry) Close() error { return r.facade.Close() }
 
 // shut is called by the facade's Close, whoever called that.
@@ -165,11 +166,15 @@ func (r *Registry) shut() error {
 		if r.mode == Observe {
 			all = slices.Concat(r.sorted, r.carriers)
 		}
+		errs := make([]error, len(all))
 		r.each(len(all), func(i int) error {
-			all[i].close()
+			errs[i] = all[i].close()
 			return nil
 		})
 		r.shutErr = r.each(len(r.servers), func(i int) error { return r.servers[i].close() })
+		if r.shutErr == nil { // as in database/sql, where the connector's error replaces those of connections
+			r.shutErr = first(errs)
+		}
 	})
 	return r.shutErr
 }
