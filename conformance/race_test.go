@@ -8,5 +8,5 @@ import "testing"
 // and what could race is the same in the short ones.
 func skipUnderRace(t *testing.T) {
 	t.Helper()
-	t.Skip("make conformance, a step of its own in .ci/run, runs it without the race detector")
+	t.Skip("make conformance runs it without the race detector")
 }
