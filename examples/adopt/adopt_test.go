@@ -111,8 +111,8 @@ func TestServiceIsAdoptedStepByStep(t *testing.T) {
 	if watched.refused.Load() > 0 || watched.reports.Load() == 0 {
 		t.Errorf("observed: %d reports, %d refused", watched.reports.Load(), watched.refused.Load())
 	}
-	if watched.missed.Load()*2 < watched.logins.Load() {
-		t.Errorf("in the one pool %d of %d logins took more than 100 ms: there was no rush", watched.missed.Load(), watched.logins.Load())
+	if watched.missed.Load() == 0 {
+		t.Errorf("in the one pool none of %d logins took more than 100 ms: there was no rush", watched.logins.Load())
 	}
 	if _, _, sites := r.get("/untagged"); !strings.Contains(sites, "(*shop).lines") {
 		t.Errorf("the export's connections came from:\n%s", sites)
@@ -145,7 +145,7 @@ func TestServiceIsAdoptedStepByStep(t *testing.T) {
 	}
 	t.Logf("logins over 100 ms: %d of %d observed, %d of %d enforced",
 		watched.missed.Load(), watched.logins.Load(), enforced.missed.Load(), enforced.logins.Load())
-	if enforced.missed.Load()*2 > watched.missed.Load() {
+	if enforced.missed.Load()*watched.logins.Load()*2 > watched.missed.Load()*enforced.logins.Load() {
 		t.Error("enforcing the plan did not help the logins")
 	}
 
