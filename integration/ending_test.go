@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
@@ -48,6 +49,24 @@ func TestCancelledStatementIsGoneFromTheServerAndTakesNoEffect(t *testing.T) {
 	})
 }
 
+// C16. On MariaDB and PostgreSQL the server itself ends it; nobody else has set a limit.
+func TestUpdateThatExceedsItsTimeoutTakesNoEffect(t *testing.T) {
+	on(t, serverTargets, func(t *testing.T, tg target) {
+		w := watch(t, tg, pool(workload.Batch, partition.PoolConfig{MaxOpenConns: 1, StatementTimeout: 200 * ms}))
+		table, update := w.slowUpdate()
+		began := time.Now()
+		if _, err := w.db.ExecContext(in(workload.Batch), update); !errors.Is(err, stmttimeout.ErrExceeded) {
+			t.Errorf("got %v", err)
+		}
+		between(t, "the timeout", time.Since(began), 190*ms, time.Second)
+		w.gone(time.Second)
+		time.Sleep(time.Until(began.Add(3200 * ms)))
+		if v := ask(t, context.Background(), w.admin, "SELECT v FROM "+table+" WHERE id = 2"); v != "0" {
+			t.Errorf("the update took effect: v = %s", v)
+		}
+	})
+}
+
 // Where the driver tells the server nothing, a late kill could hit whoever has the session next.
 func TestCancelNeverHitsTheNextStatement(t *testing.T) {
 	on(t, []target{pgx, mariadb}, func(t *testing.T, tg target) {
@@ -67,6 +86,7 @@ func TestCancelNeverHitsTheNextStatement(t *testing.T) {
 	})
 }
 
+// P02.
 func TestCancelStormPutsNoMoreOnTheServerThanTheCap(t *testing.T) {
 	const conns, storm, every = 5, 10 * time.Second, 5 * ms
 	on(t, []target{pgx, mariadb}, func(t *testing.T, tg target) {
