@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,7 +55,9 @@ func newCensus(t *testing.T, tg target, dsn string) *census {
 }
 
 // soakUser is what a pool is told by in the server's list.
-func soakUser(name workload.Name) string { return "soak_" + string(name) }
+func soakUser(name workload.Name) string { return soakPrefix + string(name) }
+
+const soakPrefix = "soak_"
 
 func (c *census) close() { c.admin.Close() }
 
@@ -137,74 +140,59 @@ func (c *counted) Close() error {
 	return c.TCPConn.Close()
 }
 
-// list is the server's list: the client's address of each session, and its pool.
-func (c *census) list() (sessions map[string]workload.Name, err error) {
-	query := "SELECT host(client_addr) || ':' || client_port, application_name FROM pg_stat_activity WHERE application_name LIKE 'soak%' AND application_name NOT LIKE '%/control'"
-	if c.target.arg == "?" {
-		query = "SELECT HOST, USER FROM information_schema.PROCESSLIST WHERE USER LIKE 'soak%' AND NOT DB <=> 'information_schema'"
-	}
-	rows, err := c.admin.Query(query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	sessions = make(map[string]workload.Name)
-	for rows.Next() {
-		var address, user string
-		if err := rows.Scan(&address, &user); err != nil {
-			return nil, err
-		}
-		for name := range soakPools {
-			if len(user) >= len(soakUser(name)) && user[:len(soakUser(name))] == soakUser(name) {
-				sessions[address] = name
-			}
-		}
-	}
-	return sessions, rows.Err()
-}
-
-func (c *census) count() (open map[workload.Name]int, err error) {
-	sessions, err := c.list()
+// openSessions are the pools' sessions on the server whose clients have not begun to close them, the control lane's among them.
+func (c *census) openSessions() (map[string]session, error) {
+	listed, err := listSessions(c.admin, c.target, soakPrefix)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	open = make(map[workload.Name]int)
-	for address, name := range sessions {
-		if c.open[address] {
-			open[name]++
-		}
-	}
-	return open, err
+	maps.DeleteFunc(listed, func(_ string, s session) bool { return !c.open[s.address] })
+	return listed, err
 }
 
-// watch counts until stop is called, which returns the most that each pool had.
+// watch looks until stop is called, which returns the most that each pool had in one of the looks.
 func (c *census) watch(t *testing.T) (stop func() map[workload.Name]int) {
 	ctx, cancel := context.WithCancel(context.Background())
-	most := make(map[workload.Name]int)
+	var looks []map[string]session
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for ; ctx.Err() == nil; time.Sleep(10 * ms) {
-			open, err := c.count()
+			open, err := c.openSessions()
 			if err != nil {
 				t.Errorf("census: %v", err)
 				return
 			}
-			for name, n := range open {
-				most[name] = max(most[name], n)
-			}
+			looks = append(looks, open)
 		}
 	})
 	return func() map[workload.Name]int {
 		cancel()
 		watching.Wait()
-		return maps.Clone(most)
+		return mostOf(looks)
 	}
+}
+
+func mostOf(looks []map[string]session) map[workload.Name]int {
+	most, lane := make(map[workload.Name]int), controls(looks)
+	for _, open := range looks {
+		n := make(map[workload.Name]int)
+		for id, s := range open {
+			if !lane[id] {
+				n[workload.Name(strings.TrimPrefix(s.name, soakPrefix))]++
+			}
+		}
+		for name := range n {
+			most[name] = max(most[name], n[name])
+		}
+	}
+	return most
 }
 
 // empty fails the test unless the server has no session of a pool any more.
 func (c *census) empty(t *testing.T) {
 	t.Helper()
 	eventually(t, 20*time.Second, func() string {
-		sessions, err := c.list()
+		sessions, err := listSessions(c.admin, c.target, soakPrefix)
+		maps.DeleteFunc(sessions, func(_ string, s session) bool { return s.control })
 		if err != nil || len(sessions) > 0 {
 			return fmt.Sprintf("the server still has sessions of %v, %v", sessions, err)
 		}

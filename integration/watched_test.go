@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -46,31 +47,13 @@ func watch(t *testing.T, tg target, opts ...partition.Option) *watched {
 	return w
 }
 
-// session is one that the server lists.
-type session struct{ control, running bool }
-
-// list is what the server lists of the rig, by the session's id. One that has only just connected does not yet say that it
-// is the control lane's.
+// list is what the server lists of the rig.
 func (w *watched) list() map[string]session {
-	query := "SELECT pid, application_name LIKE '%/control', coalesce(state = 'active', false) FROM pg_stat_activity WHERE application_name LIKE '" + w.name + "%'"
-	if w.target.arg == "?" {
-		query = "SELECT ID, DB <=> 'information_schema', COMMAND <> 'Sleep' FROM information_schema.PROCESSLIST WHERE USER = '" + w.name + "'"
-	}
-	listed := make(map[string]session)
-	rows, err := w.admin.Query(query)
+	listed, err := listSessions(w.admin, w.target, w.name)
 	if err != nil {
 		w.Errorf("listing sessions: %v", err)
-		return nil
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		var s session
-		if err := rows.Scan(&id, &s.control, &s.running); err != nil {
-			w.Errorf("listing sessions: %v", err)
-		}
-		listed[id] = s
-	}
+	maps.DeleteFunc(listed, func(_ string, s session) bool { return s.name != w.name })
 	return listed
 }
 
@@ -102,7 +85,7 @@ func (w *watched) gone(within time.Duration) {
 }
 
 // watchList looks at the server's list until seen is called, which returns the most that the batch pool had in one of the
-// lists. Only at the end is it known which of the listed sessions were the control lane's.
+// lists.
 func (w *watched) watchList() (seen func() (connections, statements int)) {
 	var lists []map[string]session
 	var watching sync.WaitGroup
@@ -119,13 +102,7 @@ func (w *watched) watchList() (seen func() (connections, statements int)) {
 	return func() (connections, statements int) {
 		stop()
 		watching.Wait()
-		for _, listed := range lists {
-			for id, s := range listed {
-				if s.control {
-					except[id] = true
-				}
-			}
-		}
+		maps.Copy(except, controls(lists))
 		for _, listed := range lists {
 			all, running := count(listed, except)
 			connections, statements = max(connections, all), max(statements, running)
