@@ -34,10 +34,14 @@ func (r *rates) noteLocked(t time.Duration, arrivals uint64) {
 	if span >= 2*rateSpan {
 		span = rateSpan
 	}
-	r.peak = max(r.peak, float64(arrivals-r.count)/span.Seconds())
-	r.count = arrivals
+	r.peak = max(r.peak, r.since(arrivals)/span.Seconds())
+	r.count = max(r.count, arrivals)
 	r.begin(t)
 }
+
+// since is how many have come in the span. Somebody who leaves the queue is for a moment in none of the counts that
+// arrivals is the sum of, so that it may be less than it was.
+func (r *rates) since(arrivals uint64) float64 { return float64(arrivals - min(arrivals, r.count)) }
 
 // peakLocked is the most per second. A span that has only begun counts where it is all that there is, or half over.
 func (r *rates) peakLocked(t time.Duration, arrivals uint64) float64 {
@@ -48,5 +52,5 @@ func (r *rates) peakLocked(t time.Duration, arrivals uint64) float64 {
 	if span >= 2*rateSpan {
 		span = rateSpan
 	}
-	return max(r.peak, float64(arrivals-r.count)/max(span, time.Second).Seconds())
+	return max(r.peak, r.since(arrivals)/max(span, time.Second).Seconds())
 }

@@ -38,3 +38,14 @@ func every(d, from, to time.Duration) (times []time.Duration) {
 	}
 	return times
 }
+
+func TestCountThatIsLessForAMomentIsNoCrowd(t *testing.T) {
+	t.Parallel()
+	var r rates
+	r.begin(0)
+	r.noteLocked(10*time.Second, 20)
+	r.noteLocked(20*time.Second, 19)
+	if got := r.peakLocked(26*time.Second, 19); got != 2 {
+		t.Errorf("%v a second, want 2", got)
+	}
+}
