@@ -205,7 +205,7 @@ func TestTakingBackRacesWithEveryUse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New(fakedb.WithCancelBreaks()), holding(partition.PoolConfig{
-			MaxOpenConns: 3, MaxWaiting: 100, AcquireTimeout: time.Hour, MaxHold: 20 * ms, StatementTimeout: time.Second}))
+			MaxOpenConns: 3, MaxWaiting: 100, AcquireTimeout: time.Hour, MaxHold: 40 * ms, StatementTimeout: time.Second}))
 		r.tolerates = "close with" // rows or a transaction open
 		var all sync.WaitGroup
 		var reclaimed, fine int
