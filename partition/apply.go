@@ -135,10 +135,8 @@ func (r *Registry) poolsChanged(pools map[workload.Name]PoolConfig) (names []str
 func (r *Registry) checkMemory(pools map[workload.Name]PoolConfig) error {
 	for _, s := range r.servers {
 		conns := 0
-		for _, p := range r.sorted {
-			if p.server == s {
-				conns += pools[p.name].MaxOpenConns
-			}
+		for _, p := range r.poolsOn(s) {
+			conns += pools[p.name].MaxOpenConns
 		}
 		if err := checkMemory(s, conns); err != nil {
 			return err

@@ -47,7 +47,7 @@ func (x watchedPoolRouter) Acquire(ctx context.Context) (*driver.Physical, bool,
 // watched is the call of a context, whatever its tag.
 func (r *Registry) watched(ctx context.Context) call {
 	tag := workload.TagOf(ctx)
-	c := call{ctx: ctx, tag: tag, untagged: tag == nil || !tag.Named}
+	c := call{ctx: ctx, tag: tag, untagged: unnamed(tag)}
 	if !c.untagged {
 		c.user = r.pools[tag.Name]
 	}
@@ -160,10 +160,10 @@ func (r *Registry) carrierConfig(s *server) PoolConfig {
 	var leakAfter time.Duration
 	var leakStacks bool
 	for _, p := range on {
-		if p == r.def {
-			c = *p.config.Load()
-		}
 		own := p.config.Load()
+		if p == r.def {
+			c = *own
+		}
 		leakStacks = leakStacks || own.LeakStacks
 		if d := own.LeakAfter; d > 0 && (leakAfter == 0 || d < leakAfter) {
 			leakAfter = d

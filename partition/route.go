@@ -30,7 +30,7 @@ func (x router) Try(ctx context.Context, last driver.Lender) (*driver.Physical, 
 			return nil, nil // Connect finds the other pool, or says the error
 		}
 	}
-	return p.tryAcquire(call{ctx: ctx, tag: tag, user: p, untagged: tag == nil || !tag.Named}, m)
+	return p.tryAcquire(call{ctx: ctx, tag: tag, user: p, untagged: unnamed(tag)}, m)
 }
 
 // Acquire implements driver.Router.
@@ -40,7 +40,7 @@ func (x router) Acquire(ctx context.Context) (*driver.Physical, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return p.acquire(call{ctx: ctx, tag: tag, user: p, untagged: tag == nil || !tag.Named})
+	return p.acquire(call{ctx: ctx, tag: tag, user: p, untagged: unnamed(tag)})
 }
 
 func (x router) Driver() sqldriver.Driver { return x.r.servers[0].connector.Driver() }
@@ -87,9 +87,12 @@ func (p *Pool) acquire(c call) (*driver.Physical, bool, error) {
 	return m.phys, fresh, nil
 }
 
+// unnamed reports whether a tag, nil where the context has none, leaves open which workload it is.
+func unnamed(tag *workload.Tag) bool { return tag == nil || !tag.Named }
+
 // poolFor returns the pool of a tag, which is nil where the context has none.
 func (r *Registry) poolFor(tag *workload.Tag) (*Pool, error) {
-	if tag == nil || !tag.Named {
+	if unnamed(tag) {
 		if r.requireTag {
 			return nil, ErrUntagged
 		}
