@@ -16,7 +16,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// classic is the schema that any Grafana imports. What is to replace it, only those from version 12 on know.
+// classic is the schema that any Grafana imports. Older ones do not know the one that is to replace it.
 //
 //lint:ignore SA1019 the dashboard is for older ones as well
 type classic = dashboard.Dashboard
