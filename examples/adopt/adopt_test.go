@@ -60,9 +60,12 @@ func TestServiceIsAdoptedStepByStep(t *testing.T) {
 	n.does("promtool check config prometheus.yml")
 	n.does("curl -s localhost:8080/metrics | promtool check metrics")
 	s := n.scrapes("prometheus --config.file=prometheus.yml --storage.tsdb.path=data")
-	s.until("scraped", func() bool { return s.find(`up{job="shop"}`).most == 1 })
+	s.until(func() string { return lacks(s.find(`up{job="shop"}`).most == 1, "a first scrape") })
 	if open := n.does(`promtool query instant http://localhost:9090 'go_sql_open_connections{db_name="shop",pool="oltp"}'`); !strings.Contains(open, "} => 1 @") {
 		t.Errorf("Prometheus has %q, and Warm has opened 1", open)
+	}
+	if alerts := n.does("curl 'localhost:9090/api/v1/rules?type=alert'"); !strings.Contains(alerts, `"name":"SqlbulkheadPoolTooSmall"`) {
+		t.Error("Prometheus does not have the alerts")
 	}
 
 	enforced := n.rush(3 * time.Second)
@@ -73,7 +76,7 @@ func TestServiceIsAdoptedStepByStep(t *testing.T) {
 	if enforced.missed.Load()*watched.logins.Load()*2 > watched.missed.Load()*enforced.logins.Load() {
 		t.Error("enforcing the plan did not help the logins")
 	}
-	n.ruled(s)
+	s.ruled()
 
 	t.Log("7. import the dashboard")
 	n.does(`cp "$(go list -m -f '{{.Dir}}' github.com/sqlbulkhead/sqlbulkhead/metrics/prometheus)/dashboard.json" .`)
@@ -123,20 +126,18 @@ func (n *newcomer) isIn(mode partition.Mode) {
 }
 
 // ruled waits until Prometheus has evaluated the rules, and recorded that reports are rejected.
-func (n *newcomer) ruled(s scraper) {
-	n.Helper()
-	const ratio = `pool:sqlbulkhead_rejections:ratio5m{db_name="shop",pool="reporting"}`
-	s.until("recorded "+ratio, func() bool { return s.find(ratio).most > 0 })
-	rules := s.rules()
-	if _, ok := rules["SqlbulkheadPoolTooSmall"]; !ok {
-		n.Errorf("the rules are %q", rules)
-	}
-	for name, health := range rules {
-		// That of the capacity has a quarter of an hour of its own.
-		if health != "ok" && name != "SqlbulkheadCapacityToGiveBack" {
-			n.Errorf("%s: %s", name, health)
+func (s scraper) ruled() {
+	s.Helper()
+	s.until(func() string {
+		for name, health := range s.rules() {
+			// That of the capacity has a quarter of an hour of its own.
+			if health != "ok" && name != "SqlbulkheadCapacityToGiveBack" {
+				return "an evaluation of " + name + ": " + health
+			}
 		}
-	}
+		const ratio = `pool:sqlbulkhead_rejections:ratio5m{db_name="shop",pool="reporting"}`
+		return lacks(s.find(ratio).most > 0, ratio)
+	})
 }
 
 func TestEnvironmentHasTheLastWordOnTheMode(t *testing.T) {

@@ -179,9 +179,9 @@ func (s scraper) shows(d classic) {
 	queries, variables := filled(s.T, d)
 	for _, query := range queries {
 		var f found
-		s.until("found "+query, func() bool {
+		s.until(func() string {
 			f = s.find(query)
-			return f.most > 0 || f.series > 0 && zero.MatchString(query)
+			return lacks(f.most > 0 || f.series > 0 && zero.MatchString(query), query)
 		})
 		s.Logf("%d series, at most %.3g: %s", f.series, f.most, query)
 	}

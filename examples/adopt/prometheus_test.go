@@ -25,21 +25,33 @@ func (n *newcomer) scrapes(command string) scraper {
 	address, _ := n.start(exec.Command(words[0], words[1:]...), `"Listening on".*address=(\S+)`)
 	n.places = strings.NewReplacer("localhost:8080", n.address, "localhost:9090", address)
 	s := scraper{client{n.T, address}}
-	s.until("made itself ready", func() bool {
-		status, _, _ := s.get("/-/ready")
-		return status == http.StatusOK
+	s.until(func() string {
+		status, _, text := s.get("/-/ready")
+		return lacks(status == http.StatusOK, text)
 	})
 	return s
 }
 
-// until asks again until the answer is yes.
-func (s scraper) until(what string, yes func() bool) {
+// until asks again until nothing is lacking.
+func (s scraper) until(lacking func() string) {
 	s.Helper()
-	for deadline := time.Now().Add(time.Minute); !yes(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		what := lacking()
+		if what == "" {
+			return
+		}
 		if time.Now().After(deadline) {
-			s.Fatalf("Prometheus has not %s", what)
+			s.Fatalf("Prometheus lacks %s", what)
 		}
 	}
+}
+
+// lacks is what is lacking, unless it is there.
+func lacks(there bool, what string) string {
+	if there {
+		return ""
+	}
+	return what
 }
 
 // ask decodes what Prometheus answers, which is a failure if it is an error.
