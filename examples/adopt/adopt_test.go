@@ -21,11 +21,17 @@ func TestServiceIsAdoptedStepByStep(t *testing.T) {
 
 	t.Log("1. get it")
 	n.does("go get github.com/sqlbulkhead/sqlbulkhead")
+	n.builds(core)
 	if sum := n.read("go.sum"); strings.Count(sum, "\n") != 2 || strings.Count(sum, "github.com/sqlbulkhead/sqlbulkhead v0.0.0") != 2 {
 		t.Errorf("the core brought other modules with it:\n%s", sum)
 	}
 	n.does("go get github.com/sqlbulkhead/sqlbulkhead/metrics/prometheus")
-	n.builds()
+	shop, err := os.ReadFile("shop.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.write("shop.go", string(shop))
+	n.builds("package main\n\nfunc main() { open(\"none\", \"\", \"\") }\n")
 
 	t.Log("2. tag what is slow")
 	n.does("curl localhost:8080/export")
@@ -102,15 +108,22 @@ func (n *newcomer) read(name string) string {
 	return string(text)
 }
 
-// builds builds the page's service in the newcomer's module, with nothing but what the page has got.
-func (n *newcomer) builds() {
+// core is a program that uses the core alone.
+const core = `package main
+
+import (
+	_ "github.com/sqlbulkhead/sqlbulkhead/debugpage"
+	_ "github.com/sqlbulkhead/sqlbulkhead/httpbulkhead"
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+)
+
+func main() { partition.Open("none", "none", partition.WithBudget(8), partition.WithMode(partition.Observe)) }
+`
+
+// builds builds a program in the newcomer's module, with nothing but what the page has got.
+func (n *newcomer) builds(main string) {
 	n.Helper()
-	shop, err := os.ReadFile("shop.go")
-	if err != nil {
-		n.Fatal(err)
-	}
-	n.write("shop.go", string(shop))
-	n.write("main.go", "package main\n\nfunc main() { open(\"none\", \"\", \"\") }\n")
+	n.write("main.go", main)
 	c := exec.Command("go", "build", "-o", os.DevNull, ".")
 	c.Dir, c.Env = n.dir, n.env
 	if out, err := c.CombinedOutput(); err != nil {

@@ -40,7 +40,7 @@ func begin(t *testing.T) *newcomer {
 		}
 	}
 	n.binary = filepath.Join(dir, "adopt.exe")
-	if out, err := exec.Command("go", "build", "-o", n.binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", n.binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	n.write("go.mod", "module example.org/shop\n\ngo 1.26.0\n")

@@ -27,8 +27,9 @@ func published(t *testing.T) (env []string) {
 	return []string{
 		"GOPROXY=file://" + proxy + ",file://" + filepath.Join(cache, "cache", "download") + "," + others,
 		"GONOSUMDB=" + root, "GOWORK=off", "GOTOOLCHAIN=local",
-		// A cache of the test's own: another day's version may have the same number. Builds are found again nevertheless.
-		"GOMODCACHE=" + t.TempDir(), "GOFLAGS=-modcacherw -trimpath",
+		// A cache of the test's own: another day's version may have the same number. With
+		// -trimpath builds are found again nevertheless.
+		"GOMODCACHE=" + t.TempDir(), "GOFLAGS=-modcacherw -trimpath -buildvcs=false",
 	}
 }
 
