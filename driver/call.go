@@ -77,7 +77,7 @@ func (k *call) resume() error {
 	switch grace := k.limit.Grace; {
 	case k.limit.Statement > 0 && grace > 0:
 		// The server counts for itself. The guard is for one that hangs, and need not be exact.
-		k.runs = k.p.guard.enterLazily(min(k.began+k.limit.Statement, k.latest-grace), grace, k.p.ender(k.cancel))
+		k.runs = k.p.guard.enterLazily(min(k.began+k.limit.Statement+grace, k.latest), grace, k.p.ender(k.cancel))
 	case k.limit.Statement > 0:
 		k.at = Now()
 		k.runs = k.p.guard.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0, k.p.ender(k.cancel))
@@ -95,7 +95,7 @@ func (k *call) unlessRevoked() error {
 }
 
 // resumeLast is resume for the call that ends a statement, which need not be ended to the millisecond: it does not read
-// the clock.
+// the clock, and has what is left from the guard's first look at it.
 func (k *call) resumeLast() error {
 	if k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
