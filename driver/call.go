@@ -22,14 +22,15 @@ type call struct {
 	runs   bool // under the guard: its exit is due
 }
 
-// start begins the statement query on the bound connection p, and returns the context for the driver.
-func (c *Conn) start(ctx context.Context, p *Physical, query string) (call, context.Context, error) {
+// start begins the statement query on the bound connection p in k, and returns the context for the driver. With an error
+// there is no call, and nothing to be ended.
+func (c *Conn) start(ctx context.Context, k *call, p *Physical, query string) (context.Context, error) {
 	if p.doom != nil {
-		return call{done: true}, nil, p.doom
+		return nil, p.doom
 	}
 	traits := p.traits(query)
-	k := call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: Now()}
-	k.at, k.latest = k.began, latest(ctx, k.began)
+	began := Now()
+	*k = call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: latest(ctx, began), began: began, at: began}
 	derived, cancel, ok := p.current.take(ctx)
 	if !ok {
 		derived, cancel = p.derive(ctx)
@@ -37,10 +38,10 @@ func (c *Conn) start(ctx context.Context, p *Physical, query string) (call, cont
 	k.cancel = cancel
 	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel)) {
 		k.release()
-		return call{done: true}, nil, c.lost(p)
+		return nil, c.lost(p)
 	}
 	k.runs = true
-	return k, derived, nil
+	return derived, nil
 }
 
 // deadline is when the guard ends a driver call that begins now and has so much of its limit left.
