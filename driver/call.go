@@ -31,10 +31,7 @@ func (c *Conn) start(ctx context.Context, k *call, p *Physical, query string) (c
 	traits := p.traits(query)
 	began := Now()
 	*k = call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: latest(ctx, began), began: began, at: began}
-	derived, cancel, ok := p.current.take(ctx)
-	if !ok {
-		derived, cancel = p.derive(ctx)
-	}
+	derived, cancel := p.contextOf(ctx)
 	k.cancel = cancel
 	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel)) {
 		k.release()
