@@ -17,28 +17,30 @@ var ErrHung = errors.New("driver: connection did not answer in time")
 // It is used by one goroutine at a time: that of the virtual connection it is bound to (database/sql sees to that), or
 // the one of its pool that has taken it from the idle list. Only its guard's timer comes from elsewhere.
 type Physical struct {
+	// What every call touches comes first, close together.
 	raw
-	lender Lender
-	guard  *guard
-
-	life    context.Context // ends when the guard fires; for callers whose own context cannot end
-	endLife context.CancelFunc
+	lender  Lender
+	guard   *guard
 	cut     context.CancelFunc // ends a call for which no context was derived that could
-	lent    *lentContext       // the last that was made; it never changes, so it serves the same caller again
+	socket  net.Conn           // nil but for pgx: see netConn
 	current checkout
-	socket  net.Conn // nil but for pgx: see netConn
 
-	stmts   stmtCache
-	texts   textCache
-	inTx    Traits // what every statement of the transaction that runs has besides its own
 	touched bool   // a borrower may have changed the session's settings
 	unfit   bool   // must not be lent again, for another reason than that the guard fired
-	doom    error  // the guard fired: what later calls of the same borrower get
 	unended bool   // a call ended before its statement had, as far as is known
+	inTx    Traits // what every statement of the transaction that runs has besides its own
 	rows    int    // open ones
+	doom    error  // the guard fired: what later calls of the same borrower get
 
 	revoked atomic.Pointer[error] // taken back from its borrower: what that one gets
 	broken  atomic.Bool           // closed under a call that did not end
+
+	stmts stmtCache
+	texts textCache
+
+	life    context.Context // ends when the guard fires; for callers whose own context cannot end
+	endLife context.CancelFunc
+	lent    *lentContext // the last that was made; it never changes, so it serves the same caller again
 }
 
 // NewPhysical makes conn lendable by lender, within a registry that counts its statements in texts.

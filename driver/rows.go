@@ -29,32 +29,43 @@ type rows struct {
 	closed bool
 }
 
-// newRows takes over the call that began the query, and the statement that it runs from.
-func newRows(k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
-	k.p.openRows(1)
-	k.pause(nil)
-	k.done = true
-	w := k.c.spare
-	if w == nil || w.busy { // several open rows on one connection: in a transaction, where the driver can
-		w = new(spareRows)
-		k.c.spare = w
-	}
-	w.busy = true
-	w.rows = rows{k: *k, rows: r, stmt: stmt, spare: w}
-	return w.wrap()
-}
-
 // spareRows is the wrapper of a virtual connection's rows, used anew for each query: database/sql closes rows once, and
-// calls nothing of them afterwards.
+// calls nothing of them afterwards. The query's call is begun in it, and goes on in its rows.
 type spareRows struct {
 	rows
 	busy bool
 	scan scanRows // Go 1.27: see wrap
 }
 
+// unusedRows is the wrapper for a query that is about to begin.
+func (c *Conn) unusedRows() *spareRows {
+	if c.spare == nil || c.spare.busy { // several open rows on one connection: in a transaction, where the driver can
+		c.spare = new(spareRows)
+	}
+	return c.spare
+}
+
+// begin wraps the rows of the query that w was begun for, and takes over the statement that it runs from.
+func (w *spareRows) begin(r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
+	w.k.p.openRows(1)
+	w.k.pause(nil)
+	w.k.done = true
+	w.rows.rows, w.stmt, w.spare = r, stmt, w
+	w.failed, w.read, w.closed = false, false, false
+	w.busy = true
+	return w.wrap()
+}
+
+// fail ends a query that has no rows.
+func (w *spareRows) fail(err error) error {
+	err = w.k.end(err)
+	w.free()
+	return err
+}
+
 // free lets the wrapper be used again. Until then it is rows that are closed.
 func (w *spareRows) free() {
-	w.rows = rows{rows: closedRows{}, closed: true}
+	w.rows = rows{k: call{done: true}, rows: closedRows{}, closed: true}
 	w.scan = scanRows{}
 	w.busy = false
 }

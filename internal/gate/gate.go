@@ -38,6 +38,11 @@ type Gate struct {
 	// that it will ever get.)
 	mu sync.Mutex
 
+	// Written under mu alone, and read without it.
+	limit atomic.Int64 // permits; out may exceed it for a while after it shrank
+	out   atomic.Int64 // permits that are out, parked ones included
+	calm  atomic.Bool  // what Calm says; kept by Unlock
+
 	maxWaiting int
 	queue      queue
 	paused     bool
@@ -46,11 +51,6 @@ type Gate struct {
 	reclaim    func() bool          // see New
 	waited     uint64
 	waitTime   time.Duration
-
-	// Written under mu alone, and read without it.
-	limit atomic.Int64 // permits; out may exceed it for a while after it shrank
-	out   atomic.Int64 // permits that are out, parked ones included
-	calm  atomic.Bool  // what Calm says; kept by Unlock
 
 	_ [64]byte // what is written all the time is not to share a cache line with what is read all the time
 
