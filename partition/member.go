@@ -39,7 +39,8 @@ type member struct {
 	visit         *visit               // that its borrower's wall sees; nil: none, as in Enforce mode
 	user          atomic.Pointer[Pool] // the workload's that has it or had it last
 	strokes       strokes              // of its holds
-	untaggedCalls atomic.Uint64        // borrowings without a tag that are over; its borrower alone writes
+	atOnce        atomic.Uint64        // borrowers that found it idle, and waited for nothing; its borrower alone writes
+	untaggedCalls atomic.Uint64        // borrowings without a tag that are over; as atOnce
 
 	tag      atomic.Pointer[workload.Tag] // of the context that borrowed it last; nil: none
 	stack    atomic.Pointer[[]uintptr]    // that acquired it; nil unless LeakStacks
