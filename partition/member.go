@@ -29,6 +29,7 @@ type member struct {
 	lent    lending                      // to whom
 	expired bool                         // found so when it was lent
 	holds   holds
+	atOnce  atomic.Uint64 // borrowers that found it idle, and waited for nothing; its borrower alone writes
 
 	limit time.Duration // of a statement; 0: none
 	grace time.Duration // of the guard behind the server's limit
@@ -43,7 +44,7 @@ type member struct {
 
 	stack         atomic.Pointer[[]uintptr] // that acquired it; nil unless LeakStacks
 	reported      time.Duration             // the loan that was reported as a leak; the gate's lock guards it
-	untaggedCalls atomic.Uint64             // borrowings without a tag that are over; its borrower alone writes
+	untaggedCalls atomic.Uint64             // borrowings without a tag that are over; as atOnce
 	strokes       strokes                   // of its holds
 }
 
