@@ -179,10 +179,10 @@ func (p *Pool) evidence(now time.Duration) evidence {
 	return e
 }
 
-// arrivalsLocked is how many have come.
+// arrivalsLocked is how many have come. Warm is nobody: a pool that was only warmed is not in use.
 func (p *Pool) arrivalsLocked() uint64 {
 	g, c := p.gate.StatsLocked(), &p.counters
-	return g.Acquired + uint64(g.Waiting) + c.queueFull.Load() + c.timeout.Load() + c.paused.Load() + c.gaveUp.Load()
+	return g.Acquired - p.warmed + uint64(g.Waiting) + c.queueFull.Load() + c.timeout.Load() + c.paused.Load() + c.gaveUp.Load()
 }
 
 // noteRate ends a span of the pool's rate.

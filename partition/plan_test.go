@@ -162,6 +162,30 @@ func TestPlanOfARegistryThatNobodyUsedKeepsTheSizes(t *testing.T) {
 	})
 }
 
+// Otherwise each would want what a pool in use has at least, at the cost of those that are.
+func TestPlanTakesAPoolThatWasOnlyWarmedForOneThatIsNeverUsed(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []partition.Mode{partition.Observe, partition.Enforce} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New(), partition.WithMode(mode), partition.WithBudget(8))
+			if err := r.reg.Warm(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r.mustExec(oltp, "ok")
+			for _, name := range []workload.Name{workload.Reporting, workload.Batch, workload.Admin} {
+				p := r.planOf(name)
+				if p.Size != 1 || p.Evidence.Arrivals != 0 {
+					t.Errorf("%s: %+v", mode, p)
+				}
+				r.has(p, partition.FlagNeverUsed)
+			}
+			if n := r.planOf(workload.OLTP).Evidence.Arrivals; n != 1 {
+				t.Errorf("%s: %d arrivals of one", mode, n)
+			}
+		})
+	}
+}
+
 func TestPlanSeesABurstOfLongJobsAsThatManyAndNoMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,7 @@ type Pool struct {
 	reapAt time.Duration // when it will look; never if it need not
 	holds  tally         // of connections that are out no more
 	rates  rates
+	warmed uint64 // of the acquires those that were Warm's
 	// members are all connections, those that are on their way to be closed included.
 	members map[*member]struct{}
 	gone    seen // by those that are closed

@@ -136,6 +136,9 @@ func (p *Pool) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.gate.Lock()
+	p.warmed++
+	p.gate.Unlock()
 	err = driver.NewSession(m.phys.Raw()).Ping(ctx)
 	m.phys.Release(err != nil)
 	return err

@@ -1,177 +1,157 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 )
 
-// rig is the service at work.
-type rig struct {
-	*testing.T
-	*shop
-	url string
-}
-
-func setup(t *testing.T, dsn, config string) *rig {
-	t.Helper()
-	s, err := open("sqlite", dsn, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.db.Close() })
-	server := httptest.NewServer(s.routes())
-	t.Cleanup(server.Close)
-	return &rig{t, s, server.URL}
-}
-
-// get returns the status, its Retry-After and the text of an answer.
-func (r *rig) get(path string) (status int, retry, text string) {
-	r.Helper()
-	return r.answer(http.Get(r.url + path))
-}
-
-func (r *rig) answer(response *http.Response, err error) (status int, retry, text string) {
-	r.Helper()
-	if err != nil {
-		r.Error(err)
-		return 0, "", ""
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		r.Error(err)
-	}
-	return response.StatusCode, response.Header.Get("Retry-After"), string(body)
-}
-
-// traffic is what became of some requests.
-type traffic struct{ logins, missed, reports, refused atomic.Int64 }
-
-// rush has far more people ask for reports than there are connections, and one export now and then, while others log in.
-func (r *rig) rush(d time.Duration) *traffic {
-	ctx, stop := context.WithTimeout(r.Context(), d)
-	defer stop()
-	var seen traffic
-	var all sync.WaitGroup
-	for range 30 {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				switch status, retry, _ := r.get("/report"); {
-				case status == http.StatusOK:
-					seen.reports.Add(1)
-				case status == http.StatusServiceUnavailable && retry != "":
-					seen.refused.Add(1)
-					time.Sleep(20 * time.Millisecond) // much sooner than it was told
-				default:
-					r.Errorf("report: %d", status)
-				}
-			}
-		})
-	}
-	all.Go(func() {
-		for ctx.Err() == nil {
-			r.get("/export")
-		}
-	})
-	for ctx.Err() == nil {
-		began := time.Now()
-		status, _, text := r.answer(http.PostForm(r.url+"/login", map[string][]string{"user": {"ada"}}))
-		if status != http.StatusOK || !strings.HasPrefix(text, "welcome ada") {
-			r.Errorf("login: %d %s", status, text)
-		}
-		seen.logins.Add(1)
-		if time.Since(began) > 100*time.Millisecond {
-			seen.missed.Add(1)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	all.Wait()
-	return &seen
-}
-
-// The steps of docs/adopt.md, one after the other.
+// The steps of docs/adopt.md, one after the other: its commands, and what is to be seen after them.
 func TestServiceIsAdoptedStepByStep(t *testing.T) {
-	dir := t.TempDir()
-	dsn := filepath.Join(dir, "shop.sqlite")
+	n := begin(t)
+	n.serves("go run ./examples/adopt")
+	if said := n.does("curl -d user=ada localhost:8080/login"); said != "welcome ada\n" {
+		t.Errorf("the login says %q", said)
+	}
 
-	r := setup(t, dsn, "")
-	watched := r.rush(3 * time.Second)
-	if watched.refused.Load() > 0 || watched.reports.Load() == 0 {
-		t.Errorf("observed: %d reports, %d refused", watched.reports.Load(), watched.refused.Load())
+	t.Log("1. get it")
+	n.does("go get github.com/sqlbulkhead/sqlbulkhead")
+	if sum := n.read("go.sum"); strings.Count(sum, "\n") != 2 || strings.Count(sum, "github.com/sqlbulkhead/sqlbulkhead v0.0.0") != 2 {
+		t.Errorf("the core brought other modules with it:\n%s", sum)
 	}
-	if watched.missed.Load() == 0 {
-		t.Errorf("in the one pool none of %d logins took more than 100 ms: there was no rush", watched.logins.Load())
+	n.does("go get github.com/sqlbulkhead/sqlbulkhead/metrics/prometheus")
+	n.builds()
+
+	t.Log("2. tag what is slow")
+	n.does("curl localhost:8080/export")
+	if sites := n.does("curl localhost:8080/untagged"); !strings.Contains(sites, "(*shop).lines") || !strings.Contains(sites, "(*shop).login") {
+		t.Error("the export is none of the places without a tag, or the login")
 	}
-	if _, _, sites := r.get("/untagged"); !strings.Contains(sites, "(*shop).lines") {
-		t.Errorf("the export's connections came from:\n%s", sites)
-	} else {
-		t.Log("\n" + sites)
-	}
-	_, _, plan := r.get("/plan")
-	t.Log("\n" + plan)
-	for _, name := range []string{"oltp", "reporting"} {
-		if !strings.Contains(plan, name) {
-			t.Errorf("the plan says nothing of %s", name)
+
+	t.Log("4. read the plan")
+	n.does("seq 100 | xargs -P 30 -I{} curl -s -o /dev/null localhost:8080/report")
+	plan := n.does("curl localhost:8080/plan")
+	for _, want := range []string{"mode observe", "oltp", "reporting", "squeezed"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan says nothing of %s", want)
 		}
 	}
-	_, _, config := r.get("/plan/config")
-	file := filepath.Join(dir, "pools.json")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+	watched := n.rush(3 * time.Second)
+	if watched.refused.Load() > 0 || watched.reports.Load() == 0 || watched.missed.Load() == 0 {
+		t.Errorf("observed: %s", watched)
 	}
-	t.Log("\n" + config)
 
-	t.Setenv("DB_OLTP_ACQUIRE_TIMEOUT", "20s") // a busy machine may be slow to dial
-	t.Setenv("DB_OLTP_MAX_WAITING", "100")
-	r = setup(t, dsn, file)
-	if m := r.reg.Mode(); m != partition.Enforce {
-		t.Errorf("with the plan's configuration the mode is %q", m)
+	t.Log("5. enforce it")
+	n.does("curl localhost:8080/plan/config >pools.json")
+	n.serves("DB_MODE=observe go run ./examples/adopt --config pools.json")
+	n.isIn(partition.Observe)
+	n.serves("go run ./examples/adopt --config pools.json")
+	n.isIn(partition.Enforce)
+
+	t.Log("6. have Prometheus scrape it")
+	n.does(`cp "$(go list -m -f '{{.Dir}}' github.com/sqlbulkhead/sqlbulkhead/metrics/prometheus)/rules.yml" .`)
+	n.write("prometheus.yml", strings.NewReplacer("localhost:8080", n.address, "15s", "1s").Replace(blocks(t, "yaml")[0]))
+	n.does("promtool check rules rules.yml")
+	n.does("promtool check config prometheus.yml")
+	n.does("curl -s localhost:8080/metrics | promtool check metrics")
+	s := n.scrapes("prometheus --config.file=prometheus.yml --storage.tsdb.path=data")
+	s.until(func() string { return lacks(s.find(`up{job="shop"}`).most == 1, "a first scrape") })
+	if open := n.does(`promtool query instant http://localhost:9090 'go_sql_open_connections{db_name="shop",pool="oltp"}'`); !strings.Contains(open, "} => 1 @") {
+		t.Errorf("Prometheus has %q, and Warm has opened 1", open)
 	}
-	enforced := r.rush(3 * time.Second)
+	if alerts := n.does("curl 'localhost:9090/api/v1/rules?type=alert'"); !strings.Contains(alerts, `"name":"SqlbulkheadPoolTooSmall"`) {
+		t.Error("Prometheus does not have the alerts")
+	}
+
+	enforced := n.rush(3 * time.Second)
+	t.Logf("observed: %s; enforced: %s", watched, enforced)
 	if enforced.refused.Load() == 0 || enforced.reports.Load() == 0 {
-		t.Errorf("enforced: %d reports, %d refused", enforced.reports.Load(), enforced.refused.Load())
+		t.Errorf("enforced: %s", enforced)
 	}
-	t.Logf("logins over 100 ms: %d of %d observed, %d of %d enforced",
-		watched.missed.Load(), watched.logins.Load(), enforced.missed.Load(), enforced.logins.Load())
 	if enforced.missed.Load()*watched.logins.Load()*2 > watched.missed.Load()*enforced.logins.Load() {
 		t.Error("enforcing the plan did not help the logins")
 	}
+	s.ruled()
 
-	r.scraped(dir)
-	r.looked()
+	t.Log("7. import the dashboard")
+	n.does(`cp "$(go list -m -f '{{.Dir}}' github.com/sqlbulkhead/sqlbulkhead/metrics/prometheus)/dashboard.json" .`)
+	s.shows(imported(t, filepath.Join(n.dir, "dashboard.json")))
+
+	t.Log("8. look at it live")
+	numbers := n.does("curl 'localhost:8080/debug/bulkhead/?format=json'")
+	_, _, page := n.get("/debug/bulkhead/")
+	for _, want := range []string{"oltp", "reporting"} {
+		if !strings.Contains(page, want) || !strings.Contains(numbers, `"`+want+`"`) {
+			t.Errorf("the page or its numbers lack the pool %s", want)
+		}
+	}
+	n.done()
+}
+
+func (n *newcomer) read(name string) string {
+	n.Helper()
+	text, err := os.ReadFile(filepath.Join(n.dir, name))
+	if err != nil {
+		n.Fatal(err)
+	}
+	return string(text)
+}
+
+// builds builds the page's service in the newcomer's module, with nothing but what the page has got.
+func (n *newcomer) builds() {
+	n.Helper()
+	shop, err := os.ReadFile("shop.go")
+	if err != nil {
+		n.Fatal(err)
+	}
+	n.write("shop.go", string(shop))
+	n.write("main.go", "package main\n\nfunc main() { open(\"none\", \"\", \"\") }\n")
+	c := exec.Command("go", "build", "-o", os.DevNull, ".")
+	c.Dir, c.Env = n.dir, n.env
+	if out, err := c.CombinedOutput(); err != nil {
+		n.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func (n *newcomer) isIn(mode partition.Mode) {
+	n.Helper()
+	if _, _, plan := n.get("/plan"); !strings.HasPrefix(plan, "mode "+string(mode)+",") {
+		n.Errorf("it is not in mode %s:\n%s", mode, plan)
+	}
+}
+
+// ruled waits until Prometheus has evaluated the rules, and recorded that reports are rejected.
+func (s scraper) ruled() {
+	s.Helper()
+	s.until(func() string {
+		for name, health := range s.rules() {
+			// That of the capacity has a quarter of an hour of its own.
+			if health != "ok" && name != "SqlbulkheadCapacityToGiveBack" {
+				return "an evaluation of " + name + ": " + health
+			}
+		}
+		const ratio = `pool:sqlbulkhead_rejections:ratio5m{db_name="shop",pool="reporting"}`
+		return lacks(s.find(ratio).most > 0, ratio)
+	})
 }
 
 func TestEnvironmentHasTheLastWordOnTheMode(t *testing.T) {
 	t.Setenv("DB_MODE", "enforce")
-	if m := setup(t, filepath.Join(t.TempDir(), "shop.sqlite"), "").reg.Mode(); m != partition.Enforce {
+	s, err := open("sqlite", filepath.Join(t.TempDir(), "shop.sqlite"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.db.Close()
+	if m := s.reg.Mode(); m != partition.Enforce {
 		t.Errorf("the mode is %q", m)
 	}
 	t.Setenv("DB_MODE", "shadow")
 	if _, err := open("sqlite", "unused", ""); err == nil || !strings.Contains(err.Error(), "DB_MODE") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// looked opens the live page.
-func (r *rig) looked() {
-	r.Helper()
-	_, _, page := r.get("/debug/bulkhead/")
-	_, _, numbers := r.get("/debug/bulkhead/?format=json")
-	for _, want := range []string{"oltp", "reporting"} {
-		if !strings.Contains(page, want) || !strings.Contains(numbers, fmt.Sprintf("%q", want)) {
-			r.Errorf("the page or its numbers lack the pool %s", want)
-		}
 	}
 }

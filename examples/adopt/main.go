@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -52,11 +53,18 @@ func run(ctx context.Context, driver, dsn, config, addr string) error {
 		return err
 	}
 	defer s.db.Close()
-	server := &http.Server{Addr: addr, Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
+	if err := s.reg.Warm(ctx); err != nil { // a connection in each pool, before it is ready
+		return err
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
 	stopped := make(chan error, 1)
 	context.AfterFunc(ctx, func() { stopped <- server.Shutdown(context.WithoutCancel(ctx)) })
-	log.Printf("listening on http://%s, %s mode", addr, s.reg.Mode())
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	log.Printf("listening on http://%s, %s mode", listener.Addr(), s.reg.Mode())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return <-stopped
