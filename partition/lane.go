@@ -59,7 +59,7 @@ func (l *lane) open(s *server, d stmttimeout.Ender) (*sql.DB, error) {
 		return nil, errClosed()
 	}
 	if l.db == nil {
-		l.db = sql.OpenDB(laneConnector{s.connector, d})
+		l.db = sql.OpenDB(bounded{laneConnector{s.connector, d}})
 		l.db.SetMaxOpenConns(laneConns)
 		l.db.SetMaxIdleConns(laneConns)
 		l.db.SetConnMaxIdleTime(laneIdleTime)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -99,4 +100,31 @@ func TestStatementIsEndedAlthoughTheSessionsToDoItOverAreLost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// database/sql dials for those who wait in its own queue, under a context that never ends.
+func TestDialThatHangsKeepsNoSessionFromBeingMadeLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := endably(t)
+		r.cutShort(2)
+		r.fill(workload.OLTP, 10) // the pool itself will not need to dial
+		dead := r.control()
+		r.server.On(fakedb.Dial, fakedb.Delay(time.Hour))
+		r.server.On(fakedb.Exec, func(_ context.Context, call fakedb.Call) error {
+			if strings.Contains(call.Text, "ok end") && slices.Contains(dead, call.Conn) {
+				time.Sleep(10 * ms) // in which others queue
+				r.server.Kill(call.Conn)
+			}
+			return nil
+		})
+		r.cutShort(6)
+		r.server.On(fakedb.Dial, nil)
+		time.Sleep(10 * time.Second)
+		before := r.stats(workload.OLTP).EndedConfirmed
+		r.cutShort(1)
+		if s := r.stats(workload.OLTP); s.EndedConfirmed != before+1 {
+			t.Errorf("%+v", s)
+		}
+	})
 }
