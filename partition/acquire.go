@@ -140,8 +140,8 @@ func (a *acquire) reviveOrDial(idle *member) (m *member, fresh bool, err error) 
 
 // wait takes a permit.
 func (a *acquire) wait() error {
-	err := a.pool.gate.Acquire(a.ctx, 0)
-	if err != gate.ErrTimeout || a.budget.queue <= 0 {
+	queued, err := a.pool.gate.Enter(a.budget.queue > 0)
+	if queued == nil {
 		return err
 	}
 	if w := a.user.wall; w != nil {
@@ -151,7 +151,7 @@ func (a *acquire) wait() error {
 	}
 	waits := &a.pool.registry.waits
 	waits.begin(a.tag)
-	err = a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue))
+	err = a.pool.gate.Wait(a.ctx, queued, a.left(a.budget.queue))
 	a.crowd = waits.end(a.tag) || a.crowd
 	return err
 }
