@@ -21,7 +21,7 @@ type Histogram struct {
 // HistogramBound returns the bound of a [Histogram]'s buckets that is nearest to d: d itself, if it is one.
 func HistogramBound(d time.Duration) time.Duration {
 	i, _ := slices.BinarySearch(bounds[:], d)
-	if i == bounded || i > 0 && d-bounds[i-1] < bounds[i]-d {
+	if i == finite || i > 0 && d-bounds[i-1] < bounds[i]-d {
 		i--
 	}
 	return bounds[i]
@@ -36,7 +36,7 @@ func (h Histogram) Quantile(q float64) time.Duration { return h.counts.quantile(
 func (h Histogram) AtMost(limits []time.Duration) []uint64 {
 	atMost, n, i := make([]uint64, len(limits)), uint64(0), 0
 	for l, limit := range limits {
-		for i < bounded && bounds[i] <= limit {
+		for i < finite && bounds[i] <= limit {
 			n += h.counts[i]
 			i++
 		}
@@ -59,8 +59,8 @@ var steps = [...]time.Duration{
 
 const (
 	decades = 10                     // up to 2 hours and 46 minutes
-	bounded = decades*len(steps) + 1 // buckets with an upper bound
-	buckets = bounded + 1            // and the one of what is longer
+	finite  = decades*len(steps) + 1 // buckets with an upper bound
+	buckets = finite + 1             // and the one of what is longer
 	subBits = 3                      // cells are eighths of an octave
 	cells   = (44 - firstOctave) << subBits
 	// firstOctave is that of the first bound: 2^9 ns are less than a microsecond.
@@ -72,7 +72,7 @@ var (
 	starts = newStarts()
 )
 
-func newBounds() (ends [bounded]time.Duration) {
+func newBounds() (ends [finite]time.Duration) {
 	unit := time.Microsecond / 100
 	for i := range ends {
 		if i > 0 && i%len(steps) == 0 {
@@ -98,8 +98,8 @@ func bucketOf(d time.Duration) int {
 	switch {
 	case d <= bounds[0]:
 		return 0
-	case d > bounds[bounded-1]:
-		return bounded
+	case d > bounds[finite-1]:
+		return finite
 	}
 	exponent := bits.Len64(uint64(d)) - 1
 	i := int(starts[(exponent-firstOctave)<<subBits+int(d>>(exponent-subBits))&(1<<subBits-1)])
@@ -130,7 +130,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	last := uint64(q * float64(n-1))
 	for i, seen := 0, uint64(0); ; i++ {
 		if seen += h[i]; seen > last {
-			return bounds[min(i, bounded-1)]
+			return bounds[min(i, finite-1)]
 		}
 	}
 }
