@@ -132,13 +132,16 @@ func (p *Physical) Revoke(reason error) Ending {
 		}
 		return Ended
 	}
-	if closedWithin(p.guard.left, stuckAfter) {
+	if p.guard.letGo(stuckAfter) {
 		return Unended
 	}
 	p.breakOff()
-	closedWithin(p.guard.left, stuckAfter)
+	p.guard.letGo(stuckAfter)
 	return BrokenOff
 }
+
+// enterLate begins a late call of the borrower's, unless the connection is no longer its.
+func (p *Physical) enterLate() bool { return p.revoked.Load() == nil && p.guard.enterLate() }
 
 // closedWithin waits at most d for done to be closed.
 func closedWithin(done <-chan struct{}, d time.Duration) bool {

@@ -24,6 +24,7 @@ type rows struct {
 	rows   sqldriver.Rows
 	stmt   *prepared // to be given back with the rows; nil if there is none
 	spare  *spareRows
+	names  []string // of the columns: database/sql asks for them in Scan, too, where it holds no lock
 	failed bool
 	read   bool // to the end
 	closed bool
@@ -31,16 +32,17 @@ type rows struct {
 
 // newRows takes over the call that began the query, and the statement that it runs from.
 func newRows(k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
-	k.p.openRows(1)
-	k.pause(nil)
-	k.done = true
 	w := k.c.spare
 	if w == nil || w.busy { // several open rows on one connection: in a transaction, where the driver can
 		w = new(spareRows)
 		k.c.spare = w
 	}
 	w.busy = true
-	w.rows = rows{k: *k, rows: r, stmt: stmt, spare: w}
+	k.p.openRows(1)
+	names := r.Columns()
+	k.pause(nil)
+	k.done = true
+	w.rows = rows{k: *k, rows: r, stmt: stmt, spare: w, names: names}
 	return w.wrap()
 }
 
@@ -66,7 +68,7 @@ func (closedRows) Columns() []string            { return nil }
 func (closedRows) Close() error                 { return nil }
 func (closedRows) Next([]sqldriver.Value) error { return io.EOF }
 
-func (r *rows) Columns() []string { return r.rows.Columns() }
+func (r *rows) Columns() []string { return r.names }
 
 func (r *rows) Next(dest []sqldriver.Value) error {
 	if err := r.resume(); err != nil {
@@ -100,14 +102,7 @@ func (r *rows) Close() error {
 	}
 	r.closed = true
 	defer r.spare.free()
-	if r.k.gone() {
-		r.k.release()
-		return nil
-	}
-	if r.k.resumeLast() != nil {
-		r.k.limit = Limit{}
-	}
-	if r.k.gone() {
+	if r.k.resumeLast() != nil && !r.k.resumeLate() {
 		r.k.release()
 		return nil
 	}
@@ -126,7 +121,11 @@ func (r *rows) Close() error {
 
 func (r *rows) HasNextResultSet() bool {
 	n, ok := r.rows.(sqldriver.RowsNextResultSet)
-	return ok && n.HasNextResultSet()
+	if !ok || !r.ask() {
+		return false
+	}
+	defer r.answered()
+	return n.HasNextResultSet()
 }
 
 func (r *rows) NextResultSet() error {
@@ -139,40 +138,60 @@ func (r *rows) NextResultSet() error {
 	}
 	defer r.k.c.abandon(&r.k.done)
 	r.read = false
-	return r.pause(n.NextResultSet())
+	err := n.NextResultSet()
+	if err == nil {
+		r.names = r.rows.Columns()
+	}
+	return r.pause(err)
 }
 
+// ask begins a driver call that tells something of the rows, and answered ends it. It is false for rows that are closed, or
+// whose connection was taken back.
+func (r *rows) ask() bool { return !r.closed && !r.k.gone() && r.k.c.enter(r.k.p) }
+
+func (r *rows) answered() { r.k.c.exit(r.k.p) }
+
 func (r *rows) ColumnTypeScanType(i int) reflect.Type {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypeScanType); ok {
-		return t.ColumnTypeScanType(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypeScanType)
+	if !ok || !r.ask() {
+		return reflect.TypeFor[any]()
 	}
-	return reflect.TypeFor[any]()
+	defer r.answered()
+	return t.ColumnTypeScanType(i)
 }
 
 func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypeDatabaseTypeName); ok {
-		return t.ColumnTypeDatabaseTypeName(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypeDatabaseTypeName)
+	if !ok || !r.ask() {
+		return ""
 	}
-	return ""
+	defer r.answered()
+	return t.ColumnTypeDatabaseTypeName(i)
 }
 
 func (r *rows) ColumnTypeLength(i int) (int64, bool) {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypeLength); ok {
-		return t.ColumnTypeLength(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypeLength)
+	if !ok || !r.ask() {
+		return 0, false
 	}
-	return 0, false
+	defer r.answered()
+	return t.ColumnTypeLength(i)
 }
 
 func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypeNullable); ok {
-		return t.ColumnTypeNullable(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypeNullable)
+	if !ok || !r.ask() {
+		return false, false
 	}
-	return false, false
+	defer r.answered()
+	return t.ColumnTypeNullable(i)
 }
 
 func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypePrecisionScale); ok {
-		return t.ColumnTypePrecisionScale(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypePrecisionScale)
+	if !ok || !r.ask() {
+		return 0, 0, false
 	}
-	return 0, 0, false
+	defer r.answered()
+	return t.ColumnTypePrecisionScale(i)
 }

@@ -1,15 +1,99 @@
 package partition_test
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
+
+// lastCalls are what a borrower may still call on a connection whose guard has ended a statement.
+var lastCalls = map[fakedb.Kind]func(db *sql.DB) (last func() error, err error){
+	fakedb.Rollback: func(db *sql.DB) (func() error, error) {
+		tx, err := db.BeginTx(oltp, nil)
+		if err == nil {
+			_, err = tx.Exec("hang")
+		}
+		return tx.Rollback, err
+	},
+	fakedb.CloseRows: func(db *sql.DB) (func() error, error) {
+		tx, err := db.BeginTx(oltp, nil) // else rows close themselves at an error
+		if err != nil {
+			return nil, err
+		}
+		rows, err := tx.Query("rows 9")
+		if err == nil {
+			_, err = tx.Exec("hang")
+		}
+		return func() error {
+			defer tx.Rollback()
+			return rows.Close()
+		}, err
+	},
+	fakedb.Ping: func(db *sql.DB) (func() error, error) {
+		conn, err := db.Conn(oltp)
+		if err == nil {
+			_, err = conn.ExecContext(oltp, "hang")
+		}
+		return func() error {
+			defer conn.Close()
+			return partition.Raw(conn, func(c any) error { return c.(sqldriver.Pinger).Ping(context.Background()) })
+		}, err
+	},
+}
+
+const inTx = "close with a transaction open"
+
+// A connection whose guard has fired is still its borrower's, who may be in the middle of the last call on it.
+func TestNoLastCallRacesWithTakingItsConnectionBack(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		after, takes time.Duration // the last call
+		closed       time.Duration // the connection, by its pool
+		refused      bool
+		tolerates    string
+	}{
+		"before":    {after: 60 * ms, takes: 10 * ms, closed: 70 * ms},
+		"meanwhile": {after: 60 * ms, takes: 500 * ms, closed: 560 * ms, tolerates: inTx},
+		"at once":   {after: 100 * ms, takes: 10 * ms, tolerates: inTx + "|close with rows open"},
+		"too late":  {after: 2 * time.Second, closed: 100 * ms, refused: true, tolerates: inTx + "|close with rows open"},
+		"for ever":  {after: 60 * ms, takes: time.Hour, closed: 1100 * ms, tolerates: closedUnder + "|" + inTx + "|close with rows open"},
+	} {
+		for kind, begin := range lastCalls {
+			t.Run(name+" "+string(kind), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := setup(t, fakedb.New(), holding(partition.PoolConfig{MaxOpenConns: 1, StatementTimeout: 50 * ms, MaxHold: 100 * ms}))
+					r.tolerates = cmp.Or(tt.tolerates, r.tolerates)
+					began := time.Now()
+					last, err := begin(r.db)
+					if !errors.Is(err, stmttimeout.ErrExceeded) {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Until(began.Add(tt.after)))
+					r.server.On(kind, func(context.Context, fakedb.Call) error { time.Sleep(tt.takes); return nil })
+					refused := tt.refused && kind != fakedb.CloseRows // as if they had closed themselves
+					if err := last(); errors.Is(err, partition.ErrReclaimed) != refused && name != "at once" {
+						t.Errorf("the last call: %v", err)
+					}
+					time.Sleep(time.Second)
+					r.idle()
+					if closes := r.server.Calls(fakedb.CloseConn); len(closes) != 1 || tt.closed > 0 && closes[0].At.Sub(began) != tt.closed {
+						t.Errorf("after %v: %v", time.Since(began), r.server.Calls())
+					}
+				})
+			})
+		}
+	}
+}
 
 func TestDrainTakesBackWhatWasStillDialedAtItsEnd(t *testing.T) {
 	t.Parallel()
