@@ -20,6 +20,7 @@ type Physical struct {
 	raw
 	lender Lender
 	guard  *guard
+	close  closing
 
 	life    context.Context // ends when the guard fires; for callers whose own context cannot end
 	endLife context.CancelFunc
@@ -44,6 +45,7 @@ type Physical struct {
 // NewPhysical makes conn lendable by lender, within a registry that counts its statements in texts.
 func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 	p := &Physical{raw: newRaw(conn), lender: lender, socket: netConn(conn)}
+	p.close.done = make(chan struct{})
 	p.guard = newGuard(p.breakOff)
 	p.stmts.texts = texts
 	p.life, p.endLife = context.WithCancel(context.Background())
@@ -117,7 +119,8 @@ func (p *Physical) breakOff() {
 		p.socket.Close()
 		return
 	}
-	p.conn.Close()
+	defer func() { recover() }() // a driver that panics; Close panics with the same
+	p.close.once(p)
 }
 
 // Revoke takes the connection away from its borrower, on another goroutine than that one's. A call that runs is cancelled,
@@ -135,7 +138,8 @@ func (p *Physical) Revoke(reason error) Ending {
 	if p.guard.letGo(stuckAfter) {
 		return Unended
 	}
-	p.breakOff()
+	p.broken.Store(true)
+	go p.breakOff() // that may hang, too
 	p.guard.letGo(stuckAfter)
 	return BrokenOff
 }
@@ -225,11 +229,8 @@ func (p *Physical) Close() error {
 	if p.socket != nil && p.doom != nil && cleanupDone(p.conn) == nil {
 		p.socket.SetDeadline(time.Time{}) // the guard came too late: it ended nothing, and a pgxpool may keep the connection
 	}
-	var err error
-	if !p.broken.Load() || p.socket != nil {
-		err = p.conn.Close() // else it is closed
-		awaitCleanup(p.conn)
-	}
+	err := p.close.once(p)
+	awaitCleanup(p.conn)
 	if p.revoked.Load() == nil {
 		p.raw = raw{} // a virtual connection may remember p for a while
 	}

@@ -95,6 +95,24 @@ func TestNoLastCallRacesWithTakingItsConnectionBack(t *testing.T) {
 	}
 }
 
+func TestDriverThatHangsInCloseKeepsNoPermitForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), holding(partition.PoolConfig{
+			MaxOpenConns: 1, MaxHold: time.Second, StatementTimeout: partition.NoTimeout, AcquireTimeout: time.Minute}))
+		r.tolerates = closedUnder
+		release := make(chan struct{})
+		defer close(release)
+		r.server.On(fakedb.CloseConn, fakedb.First(1, fakedb.Stall(release)))
+		go r.db.ExecContext(oltp, "deaf 1h")
+		time.Sleep(2 * time.Second)
+		r.mustExec(oltp, "ok")
+		if s := r.stats(workload.OLTP); s.Reclaimed != 1 || s.EndedUnknown != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 func TestDrainTakesBackWhatWasStillDialedAtItsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
