@@ -240,6 +240,17 @@ func (p *Physical) Close() error {
 // Raw is the driver's own connection.
 func (p *Physical) Raw() sqldriver.Conn { return p.conn }
 
+// Check pings the server, for a pool that has borrowed a connection from itself, and gives the connection back.
+func (p *Physical) Check(ctx context.Context) error {
+	c := &Conn{last: p.lender, phys: p}
+	err := c.ping(ctx)
+	if c.phys != nil { // it was not taken back
+		p.unfit = p.unfit || err != nil
+		c.unbind()
+	}
+	return err
+}
+
 // Release gives a connection back that a pool has borrowed from itself.
 func (p *Physical) Release(bad bool) {
 	if p.lender.Returning() {

@@ -136,9 +136,7 @@ func (p *Pool) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = driver.NewSession(m.phys.Raw()).Ping(ctx)
-	m.phys.Release(err != nil)
-	return err
+	return m.phys.Check(ctx)
 }
 
 // each runs n pieces of work side by side and joins their errors in order.

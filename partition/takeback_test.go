@@ -138,3 +138,16 @@ func TestDrainTakesBackWhatWasStillDialedAtItsEnd(t *testing.T) {
 		}
 	})
 }
+
+func TestWarmsPingIsNotCutByTakingItsConnectionBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), holding(partition.PoolConfig{MaxOpenConns: 1, MaxHold: time.Second}))
+		r.server.On(fakedb.Ping, fakedb.Delay(3*time.Second))
+		if err := r.reg.Warm(t.Context()); !errors.Is(err, partition.ErrReclaimed) {
+			t.Error(err)
+		}
+		synctest.Wait()
+		r.idle()
+	})
+}
