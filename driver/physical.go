@@ -36,7 +36,7 @@ type Physical struct {
 	unfit   bool   // must not be lent again, for another reason than that the guard fired
 	doom    error  // the guard fired: what later calls of the same borrower get
 	unended bool   // a call ended before its statement had, as far as is known
-	rows    int    // open ones
+	rows    []openRows
 
 	revoked atomic.Pointer[error] // taken back from its borrower: what that one gets
 	broken  atomic.Bool           // closed under a call that did not end
@@ -209,16 +209,6 @@ const (
 	Stopping          Activity = "statement being stopped"
 )
 
-// openRows counts rows that are open.
-func (p *Physical) openRows(n int) {
-	p.rows += n
-	if p.rows > 0 {
-		p.guard.doing |= doingRows
-	} else {
-		p.guard.doing &^= doingRows
-	}
-}
-
 // Close closes the connection. It may take as long as the driver takes, and returns when the connection is really gone.
 func (p *Physical) Close() error {
 	p.guard.stop()
@@ -261,7 +251,7 @@ func (p *Physical) Release(bad bool) {
 // release ends a borrowing and reports whether the connection is too bad to be lent again.
 func (p *Physical) release() (bad bool) {
 	p.current.drop()
-	p.rows, p.guard.doing = 0, 0
+	p.guard.doing = 0
 	switch {
 	case p.doom != nil || p.unfit || p.stmts.busy > 0:
 		return true

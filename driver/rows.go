@@ -38,7 +38,7 @@ func newRows(k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
 		k.c.spare = w
 	}
 	w.busy = true
-	k.p.openRows(1)
+	k.p.opened(&w.rows, r)
 	names := r.Columns()
 	k.pause(nil)
 	k.done = true
@@ -109,7 +109,7 @@ func (r *rows) Close() error {
 	r.k.done = false
 	defer r.k.c.abandon(&r.k.done)
 	err := r.rows.Close()
-	r.k.p.openRows(-1)
+	r.k.p.closed(r)
 	if !r.read && r.k.caller.Err() != nil {
 		r.k.p.unended = true // unless the connection turns out to be sound
 	}
