@@ -95,11 +95,24 @@ func (k *call) unlessRevoked() error {
 // resumeLast is resume for the call that ends a statement, which need not be ended to the millisecond: it does not read
 // the clock, and has what is left from the guard's first look at it.
 func (k *call) resumeLast() error {
-	if k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
+	if k.gone() || k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
 	}
 	k.runs = k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel))
 	return k.unlessRevoked()
+}
+
+// resumeLate is resume for a call that goes through even where the guard has fired. It is false if the connection is not
+// the borrower's any more.
+func (k *call) resumeLate() bool {
+	if k.gone() {
+		return false
+	}
+	k.limit = Limit{}
+	if k.runs = k.p.enterLate(); !k.runs {
+		k.c.lost(k.p)
+	}
+	return k.runs
 }
 
 // gone reports whether the connection was given back under the statement: something panicked, or the pool has taken it

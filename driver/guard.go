@@ -20,8 +20,8 @@ import (
 // The same word says whether the connection may be taken away from its borrower: revoke makes it fired, too, and then no
 // further call can begin. Who finds its call fired says with leave when it has nothing more to do with the connection.
 //
-// enter, enterLazily, exit and leave belong to the goroutine that has the connection checked out; after exit reported a
-// fired guard, no further call may enter (the connection is doomed).
+// enter, enterLazily, enterLate, exit and leave belong to the goroutine that has the connection checked out; after exit
+// reported a fired guard, only a late call may enter (the connection is doomed).
 type guard struct {
 	state    atomic.Uint64      // number of the call, what the borrower is doing, and whether a call runs
 	deadline atomic.Int64       // of the call that runs; stored before state
@@ -29,6 +29,8 @@ type guard struct {
 	cancel   context.CancelFunc // of the call that runs; written before state, read by who fired it
 	doing    uint64             // doingRows, doingTx: goes into state with the next call that begins or ends
 	left     chan struct{}      // closed by leave
+	late     chan struct{}      // has room for one: a late call, or who has the connection from its borrower
+	isLate   bool               // the call that runs
 	stuck    func()             // ends a call that goes on for stuckAfter after its guard has fired
 
 	armed atomic.Int64 // when timer will fire; 0: it is not set
@@ -55,7 +57,7 @@ const fired = math.MaxUint64
 const stuckAfter = time.Second
 
 func newGuard(stuck func()) *guard {
-	g := &guard{left: make(chan struct{}), stuck: stuck}
+	g := &guard{left: make(chan struct{}), late: make(chan struct{}, 1), stuck: stuck}
 	g.timer = time.AfterFunc(math.MaxInt64, g.tick)
 	g.timer.Stop()
 	return g
@@ -122,8 +124,24 @@ func (g *guard) begin(cancel context.CancelFunc, how uint64) bool {
 	return g.state.CompareAndSwap(s, s-s%firstCall+firstCall|g.doing|how)
 }
 
+// enterLate begins a call that is made although the guard has fired, and which nothing ends. It is false where letGo was
+// first.
+func (g *guard) enterLate() bool {
+	select {
+	case g.late <- struct{}{}:
+		g.isLate = true
+	default:
+	}
+	return g.isLate
+}
+
 // exit ends the call that runs and reports whether its guard had fired.
 func (g *guard) exit() (guarded bool) {
+	if g.isLate {
+		g.isLate = false
+		<-g.late
+		return false
+	}
 	s := g.state.Load()
 	return s == fired || !g.state.CompareAndSwap(s, s-s%firstCall|g.doing)
 }
@@ -138,7 +156,7 @@ func (g *guard) leave() {
 }
 
 // revoke keeps further calls from beginning, and ends the one that runs as if its deadline had passed. It returns the state
-// that it found: if a call was running, the connection is free when left is closed.
+// that it found: if a call was running, or the guard had fired before, the connection is free when letGo says so.
 func (g *guard) revoke() uint64 {
 	for {
 		s := g.state.Load()
@@ -148,6 +166,23 @@ func (g *guard) revoke() uint64 {
 			}
 			return s
 		}
+	}
+}
+
+// letGo waits at most d for the borrower of a revoked connection to end its call, and keeps it from another late one.
+func (g *guard) letGo(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-g.left:
+	case <-timer.C:
+		return false
+	}
+	select {
+	case g.late <- struct{}{}:
+		return true
+	case <-timer.C:
+		return false
 	}
 }
 

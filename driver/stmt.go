@@ -41,6 +41,7 @@ func (c *Conn) newStmt(ctx context.Context, query string, once bool) (s *Stmt, k
 			return nil, false, err
 		}
 		s = &Stmt{c: c, once: &onceStmt{prepared{stmt: stmt}, query, c.phys}}
+		c.phys.stmts.opened(&s.once.prepared)
 		s.learn(stmt)
 		return s, false, nil
 	}

@@ -287,6 +287,9 @@ func (m *member) closePhysical() (err error) {
 			m.pool.registry.logger.Error("driver panicked in Close", "pool", m.pool.name, "panic", m.pool.server.redacted(panicError(v)))
 		}
 	}()
+	if _, server := m.dialect.(stmttimeout.Ender); !server {
+		m.phys.CloseOpen()
+	}
 	return m.phys.Close()
 }
 
