@@ -29,7 +29,7 @@ integration: bin/testsum ## stage bad days on real servers, and write integratio
 
 .PHONY: bench
 bench: ## run the benchmarks, each beside its twin on plain database/sql, and check the bounds
-	$(GO) run ./tools/benchdiff $(BENCHFLAGS) ./partition
+	$(GO) run ./tools/benchdiff $(BENCHFLAGS) ./partition ./metrics/prometheus ./metrics/otel
 
 .PHONY: lint
 lint: ## check the format, go vet and staticcheck, in all modules

@@ -22,25 +22,23 @@ type call struct {
 	runs   bool // under the guard: its exit is due
 }
 
-// start begins the statement query on the bound connection p, and returns the context for the driver.
-func (c *Conn) start(ctx context.Context, p *Physical, query string) (call, context.Context, error) {
+// start begins the statement query on the bound connection p in k, and returns the context for the driver. With an error
+// there is no call, and nothing to be ended.
+func (c *Conn) start(ctx context.Context, k *call, p *Physical, query string) (context.Context, error) {
 	if p.doom != nil {
-		return call{done: true}, nil, p.doom
+		return nil, p.doom
 	}
 	traits := p.traits(query)
-	k := call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), began: Now()}
-	k.at, k.latest = k.began, latest(ctx, k.began)
-	derived, cancel, ok := p.current.take(ctx)
-	if !ok {
-		derived, cancel = p.derive(ctx)
-	}
+	began := Now()
+	*k = call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: latest(ctx, began), began: began, at: began}
+	derived, cancel := p.contextOf(ctx)
 	k.cancel = cancel
 	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel)) {
 		k.release()
-		return call{done: true}, nil, c.lost(p)
+		return nil, c.lost(p)
 	}
 	k.runs = true
-	return k, derived, nil
+	return derived, nil
 }
 
 // deadline is when the guard ends a driver call that begins now and has so much of its limit left.
@@ -77,7 +75,7 @@ func (k *call) resume() error {
 	switch grace := k.limit.Grace; {
 	case k.limit.Statement > 0 && grace > 0:
 		// The server counts for itself. The guard is for one that hangs, and need not be exact.
-		k.runs = k.p.guard.enterLazily(min(k.began+k.limit.Statement, k.latest-grace), grace, k.p.ender(k.cancel))
+		k.runs = k.p.guard.enterLazily(min(k.began+k.limit.Statement+grace, k.latest), grace, k.p.ender(k.cancel))
 	case k.limit.Statement > 0:
 		k.at = Now()
 		k.runs = k.p.guard.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0, k.p.ender(k.cancel))
@@ -95,13 +93,26 @@ func (k *call) unlessRevoked() error {
 }
 
 // resumeLast is resume for the call that ends a statement, which need not be ended to the millisecond: it does not read
-// the clock.
+// the clock, and has what is left from the guard's first look at it.
 func (k *call) resumeLast() error {
-	if k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
+	if k.gone() || k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
 	}
 	k.runs = k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel))
 	return k.unlessRevoked()
+}
+
+// resumeLate is resume for a call that goes through even where the guard has fired. It is false if the connection is not
+// the borrower's any more.
+func (k *call) resumeLate() bool {
+	if k.gone() {
+		return false
+	}
+	k.limit = Limit{}
+	if k.runs = k.p.enterLate(); !k.runs {
+		k.c.lost(k.p)
+	}
+	return k.runs
 }
 
 // gone reports whether the connection was given back under the statement: something panicked, or the pool has taken it

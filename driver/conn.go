@@ -171,17 +171,30 @@ func (c *Conn) Raw(f func(driverConn any) error) error {
 		return err
 	}
 	p.touched, c.lastResort = true, false // f's session must not be replaced behind its back
-	if p.doom == nil && !p.guard.enter(forever, 0, p.cut) {
+	if !c.enter(p) {
 		return c.lost(p)
 	}
 	done := false
 	defer c.abandon(&done)
 	err = f(p.conn)
 	done = true
-	if p.guard.exit() {
-		defer p.guard.leave()
-		c.lost(p)
-	}
+	c.exit(p)
 	c.noteBad(err)
 	return err
+}
+
+// enter begins a driver call that is no statement, and exit ends it. It is false if the connection was taken back.
+func (c *Conn) enter(p *Physical) bool {
+	if p.guard.enter(forever, 0, p.cut) || p.doom != nil && p.enterLate() {
+		return true
+	}
+	c.lost(p)
+	return false
+}
+
+func (c *Conn) exit(p *Physical) {
+	if p.guard.exit() {
+		c.lost(p)
+		p.guard.leave()
+	}
 }

@@ -27,7 +27,8 @@ func (c *Conn) exec(ctx context.Context, query string, args []sqldriver.NamedVal
 	if c.skipped = !p.canExec(); c.skipped {
 		return nil, sqldriver.ErrSkip
 	}
-	k, dctx, err := c.start(ctx, p, query)
+	var k call
+	dctx, err := c.start(ctx, &k, p, query)
 	if err != nil {
 		return nil, err
 	}
@@ -56,18 +57,19 @@ func (c *Conn) query(ctx context.Context, query string, args []sqldriver.NamedVa
 	if c.skipped = !p.canQuery(); c.skipped {
 		return nil, sqldriver.ErrSkip
 	}
-	k, dctx, err := c.start(ctx, p, query)
+	w := c.unusedRows()
+	dctx, err := c.start(ctx, &w.k, p, query)
 	if err != nil {
 		return nil, err
 	}
-	defer c.abandon(&k.done)
+	defer c.abandon(&w.k.done)
 	r, err := p.query(dctx, query, args)
 	if err != nil {
-		err = k.end(err)
+		err = w.fail(err)
 		c.skipped = err == sqldriver.ErrSkip
 		return nil, err
 	}
-	return newRows(&k, r, nil), nil
+	return w.begin(r, nil), nil
 }
 
 // PrepareContext implements driver.ConnPrepareContext.
@@ -91,7 +93,8 @@ func (c *Conn) prepare(ctx context.Context, query string, once bool) (stmt sqldr
 	if err != nil {
 		return nil, false, err
 	}
-	k, dctx, err := c.start(ctx, p, query)
+	var k call
+	dctx, err := c.start(ctx, &k, p, query)
 	if err != nil {
 		return nil, false, err
 	}
@@ -119,7 +122,8 @@ func (c *Conn) begin(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.T
 	if err != nil {
 		return nil, err
 	}
-	k, dctx, err := c.start(ctx, p, "BEGIN")
+	var k call
+	dctx, err := c.start(ctx, &k, p, "BEGIN")
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +154,8 @@ func (c *Conn) ping(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k, dctx, err := c.start(ctx, p, "")
+	var k call
+	dctx, err := c.start(ctx, &k, p, "")
 	if err != nil {
 		return err
 	}

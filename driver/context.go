@@ -35,6 +35,17 @@ func (p *Physical) derive(ctx context.Context) (derived context.Context, cancel 
 	return context.WithCancel(ctx)
 }
 
+// contextOf is derive for a call of the borrower's.
+func (p *Physical) contextOf(ctx context.Context) (derived context.Context, cancel context.CancelFunc) {
+	if p.socket != nil {
+		return ctx, nil
+	}
+	if derived, cancel, ok := p.current.take(ctx); ok {
+		return derived, cancel
+	}
+	return p.derive(ctx)
+}
+
 // checkout is the context that was derived to reset the session. It serves the first call, too, if that comes with
 // the same context, as it does whenever the caller calls a *sql.DB.
 type checkout struct {

@@ -20,16 +20,17 @@ import (
 // The same word says whether the connection may be taken away from its borrower: revoke makes it fired, too, and then no
 // further call can begin. Who finds its call fired says with leave when it has nothing more to do with the connection.
 //
-// enter, enterLazily, exit and leave belong to the goroutine that has the connection checked out; after exit reported a
-// fired guard, no further call may enter (the connection is doomed).
+// enter, enterLazily, enterLate, exit and leave belong to the goroutine that has the connection checked out; after exit
+// reported a fired guard, only a late call may enter (the connection is doomed).
 type guard struct {
 	state    atomic.Uint64      // number of the call, what the borrower is doing, and whether a call runs
-	deadline atomic.Int64       // of the call that runs, or unset; stored before state
-	until    atomic.Int64       // of a call that entered lazily: the deadline without its slack
+	deadline atomic.Int64       // of the call that runs; stored before state
 	slack    atomic.Int64       // of the last call that had one
 	cancel   context.CancelFunc // of the call that runs; written before state, read by who fired it
 	doing    uint64             // doingRows, doingTx: goes into state with the next call that begins or ends
 	left     chan struct{}      // closed by leave
+	late     chan struct{}      // has room for one: a late call, or who has the connection from its borrower
+	isLate   bool               // the call that runs
 	stuck    func()             // ends a call that goes on for stuckAfter after its guard has fired
 
 	armed atomic.Int64 // when timer will fire; 0: it is not set
@@ -40,14 +41,12 @@ type guard struct {
 	seenTill time.Duration
 }
 
-// unset is the deadline of a call that entered lazily.
-const unset = 0
-
 // The low bits of the state.
 const (
 	running = 1 << iota
 	doingRows
 	doingTx
+	lazy // the call that runs has a deadline that need not be exact
 	firstCall
 )
 
@@ -58,7 +57,7 @@ const fired = math.MaxUint64
 const stuckAfter = time.Second
 
 func newGuard(stuck func()) *guard {
-	g := &guard{left: make(chan struct{}), stuck: stuck}
+	g := &guard{left: make(chan struct{}), late: make(chan struct{}, 1), stuck: stuck}
 	g.timer = time.AfterFunc(math.MaxInt64, g.tick)
 	g.timer.Stop()
 	return g
@@ -68,9 +67,8 @@ func newGuard(stuck func()) *guard {
 // slack is how much of the time to deadline is slack. It is false, and the call must not be made, once the guard has
 // fired.
 func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc) bool {
-	g.keepSlack(slack)
-	g.deadline.Store(int64(deadline))
-	if !g.begin(cancel) {
+	g.keep(deadline, slack)
+	if !g.begin(cancel, running) {
 		return false
 	}
 	if deadline < forever {
@@ -82,19 +80,14 @@ func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc) 
 // forever is the deadline of a call without one.
 const forever = time.Duration(math.MaxInt64)
 
-// enterLazily begins a driver call that cancel will end at until plus slack or, if a tick first sees it later than
-// until, slack after that tick. It does not read the clock, which is what counts where rows are fetched by the million.
-// A call that hangs is so ended at until plus slack, since there is a tick at until; one that begins to hang later, when
+// enterLazily begins a driver call that cancel will end at deadline or, if a tick first sees it later than slack before
+// that, slack after that tick. It does not read the clock, which is what counts where rows are fetched by the million; and
+// where the deadline is that of the call before, as it is then, it writes nothing but state.
+// A call that hangs is so ended at deadline, since there is a tick slack before it; one that begins to hang later, when
 // its consumer has taken its time, at most two slacks after it began.
-func (g *guard) enterLazily(until, slack time.Duration, cancel context.CancelFunc) bool {
-	if g.until.Load() != int64(until) {
-		g.until.Store(int64(until))
-	}
-	g.keepSlack(slack)
-	if g.deadline.Load() != unset {
-		g.deadline.Store(unset)
-	}
-	if !g.begin(cancel) {
+func (g *guard) enterLazily(deadline, slack time.Duration, cancel context.CancelFunc) bool {
+	g.keep(deadline, slack)
+	if !g.begin(cancel, running|lazy) {
 		return false
 	}
 	if g.armed.Load() == 0 {
@@ -103,8 +96,12 @@ func (g *guard) enterLazily(until, slack time.Duration, cancel context.CancelFun
 	return true
 }
 
-// keepSlack remembers the slack of calls that have one. A call that has none is only looked at once too often for it.
-func (g *guard) keepSlack(slack time.Duration) {
+// keep remembers a deadline, and the slack of a call that has one. (A call that has none is only looked at once too often
+// for another's.) To look is cheaper than to store.
+func (g *guard) keep(deadline, slack time.Duration) {
+	if g.deadline.Load() != int64(deadline) {
+		g.deadline.Store(int64(deadline))
+	}
 	if slack > 0 && g.slack.Load() != int64(slack) {
 		g.slack.Store(int64(slack))
 	}
@@ -118,17 +115,33 @@ func (g *guard) wakeBy(at time.Duration) {
 	}
 }
 
-func (g *guard) begin(cancel context.CancelFunc) bool {
+func (g *guard) begin(cancel context.CancelFunc, how uint64) bool {
 	s := g.state.Load()
 	if s == fired {
 		return false
 	}
 	g.cancel = cancel
-	return g.state.CompareAndSwap(s, s-s%firstCall+firstCall|g.doing|running)
+	return g.state.CompareAndSwap(s, s-s%firstCall+firstCall|g.doing|how)
+}
+
+// enterLate begins a call that is made although the guard has fired, and which nothing ends. It is false where letGo was
+// first.
+func (g *guard) enterLate() bool {
+	select {
+	case g.late <- struct{}{}:
+		g.isLate = true
+	default:
+	}
+	return g.isLate
 }
 
 // exit ends the call that runs and reports whether its guard had fired.
 func (g *guard) exit() (guarded bool) {
+	if g.isLate {
+		g.isLate = false
+		<-g.late
+		return false
+	}
 	s := g.state.Load()
 	return s == fired || !g.state.CompareAndSwap(s, s-s%firstCall|g.doing)
 }
@@ -143,7 +156,7 @@ func (g *guard) leave() {
 }
 
 // revoke keeps further calls from beginning, and ends the one that runs as if its deadline had passed. It returns the state
-// that it found: if a call was running, the connection is free when left is closed.
+// that it found: if a call was running, or the guard had fired before, the connection is free when letGo says so.
 func (g *guard) revoke() uint64 {
 	for {
 		s := g.state.Load()
@@ -153,6 +166,23 @@ func (g *guard) revoke() uint64 {
 			}
 			return s
 		}
+	}
+}
+
+// letGo waits at most d for the borrower of a revoked connection to end its call, and keeps it from another late one.
+func (g *guard) letGo(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-g.left:
+	case <-timer.C:
+		return false
+	}
+	select {
+	case g.late <- struct{}{}:
+		return true
+	case <-timer.C:
+		return false
 	}
 }
 
@@ -222,12 +252,13 @@ func (g *guard) unlessLeft() func() {
 // deadlineLocked is the deadline of call s. If another call has begun meanwhile it is that one's, or a mixture: then
 // the compare-and-swap on s fails, or the timer is set too early and looks again.
 func (g *guard) deadlineLocked(s uint64, t time.Duration) time.Duration {
-	if at := g.deadline.Load(); at != unset {
-		return time.Duration(at)
+	at := time.Duration(g.deadline.Load())
+	if s&lazy == 0 {
+		return at
 	}
 	if g.seen != s {
 		g.seen = s
-		g.seenTill = max(time.Duration(g.until.Load()), t) + time.Duration(g.slack.Load())
+		g.seenTill = max(at, t+time.Duration(g.slack.Load()))
 	}
 	return g.seenTill
 }

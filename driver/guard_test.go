@@ -79,7 +79,7 @@ func TestCallThatHangsInALazyFetchIsEndedAtUntilPlusSlack(t *testing.T) {
 			g.enter(until+slack, slack, cancel)
 			time.Sleep(time.Duration(rand.IntN(int(limit))))
 			g.exit()
-			g.enterLazily(until, slack, cancel)
+			g.enterLazily(until+slack, slack, cancel)
 			<-ctx.Done()
 			if late := Now() - (until + slack); late != 0 {
 				t.Fatalf("ended %v late", late)
@@ -100,12 +100,12 @@ func TestCallThatHangsInALateFetchHasOneToTwoSlacks(t *testing.T) {
 			g.exit()
 			for range 1 + rand.IntN(5) { // a consumer that takes its time
 				time.Sleep(time.Second + time.Duration(rand.IntN(700))*time.Millisecond)
-				g.enterLazily(until, slack, cancel)
+				g.enterLazily(until+slack, slack, cancel)
 				time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
 				g.exit()
 			}
 			began := Now()
-			g.enterLazily(until, slack, cancel)
+			g.enterLazily(until+slack, slack, cancel)
 			<-ctx.Done()
 			if took := Now() - began; took < slack || took > 2*slack {
 				t.Fatalf("ended after %v", took)
@@ -120,7 +120,7 @@ func TestLazyGuardLeavesQuickCallsAlone(t *testing.T) {
 		g, _, cancel := started(t)
 		until := Now() + time.Second
 		for range 1000 {
-			g.enterLazily(until, 500*time.Millisecond, cancel)
+			g.enterLazily(until+500*time.Millisecond, 500*time.Millisecond, cancel)
 			time.Sleep(400 * time.Millisecond)
 			if g.exit() {
 				t.Fatal("a quick call was ended")

@@ -17,33 +17,37 @@ var ErrHung = errors.New("driver: connection did not answer in time")
 // It is used by one goroutine at a time: that of the virtual connection it is bound to (database/sql sees to that), or
 // the one of its pool that has taken it from the idle list. Only its guard's timer comes from elsewhere.
 type Physical struct {
+	// What every call touches comes first, close together.
 	raw
-	lender Lender
-	guard  *guard
-
-	life    context.Context // ends when the guard fires; for callers whose own context cannot end
-	endLife context.CancelFunc
+	lender  Lender
+	guard   *guard
 	cut     context.CancelFunc // ends a call for which no context was derived that could
-	lent    *lentContext       // the last that was made; it never changes, so it serves the same caller again
+	socket  net.Conn           // nil but for pgx: see netConn
 	current checkout
-	socket  net.Conn // nil but for pgx: see netConn
 
-	stmts   stmtCache
-	texts   textCache
-	inTx    Traits // what every statement of the transaction that runs has besides its own
 	touched bool   // a borrower may have changed the session's settings
 	unfit   bool   // must not be lent again, for another reason than that the guard fired
-	doom    error  // the guard fired: what later calls of the same borrower get
 	unended bool   // a call ended before its statement had, as far as is known
-	rows    int    // open ones
+	inTx    Traits // what every statement of the transaction that runs has besides its own
+	rows    []openRows
+	doom    error // the guard fired: what later calls of the same borrower get
 
 	revoked atomic.Pointer[error] // taken back from its borrower: what that one gets
 	broken  atomic.Bool           // closed under a call that did not end
+
+	stmts stmtCache
+	texts textCache
+	close closing
+
+	life    context.Context // ends when the guard fires; for callers whose own context cannot end
+	endLife context.CancelFunc
+	lent    *lentContext // the last that was made; it never changes, so it serves the same caller again
 }
 
 // NewPhysical makes conn lendable by lender, within a registry that counts its statements in texts.
 func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 	p := &Physical{raw: newRaw(conn), lender: lender, socket: netConn(conn)}
+	p.close.done = make(chan struct{})
 	p.guard = newGuard(p.breakOff)
 	p.stmts.texts = texts
 	p.life, p.endLife = context.WithCancel(context.Background())
@@ -117,7 +121,8 @@ func (p *Physical) breakOff() {
 		p.socket.Close()
 		return
 	}
-	p.conn.Close()
+	defer func() { recover() }() // a driver that panics; Close panics with the same
+	p.close.once(p)
 }
 
 // Revoke takes the connection away from its borrower, on another goroutine than that one's. A call that runs is cancelled,
@@ -132,13 +137,17 @@ func (p *Physical) Revoke(reason error) Ending {
 		}
 		return Ended
 	}
-	if closedWithin(p.guard.left, stuckAfter) {
+	if p.guard.letGo(stuckAfter) {
 		return Unended
 	}
-	p.breakOff()
-	closedWithin(p.guard.left, stuckAfter)
+	p.broken.Store(true)
+	go p.breakOff() // that may hang, too
+	p.guard.letGo(stuckAfter)
 	return BrokenOff
 }
+
+// enterLate begins a late call of the borrower's, unless the connection is no longer its.
+func (p *Physical) enterLate() bool { return p.revoked.Load() == nil && p.guard.enterLate() }
 
 // closedWithin waits at most d for done to be closed.
 func closedWithin(done <-chan struct{}, d time.Duration) bool {
@@ -202,16 +211,6 @@ const (
 	Stopping          Activity = "statement being stopped"
 )
 
-// openRows counts rows that are open.
-func (p *Physical) openRows(n int) {
-	p.rows += n
-	if p.rows > 0 {
-		p.guard.doing |= doingRows
-	} else {
-		p.guard.doing &^= doingRows
-	}
-}
-
 // Close closes the connection. It may take as long as the driver takes, and returns when the connection is really gone.
 func (p *Physical) Close() error {
 	p.guard.stop()
@@ -222,11 +221,8 @@ func (p *Physical) Close() error {
 	if p.socket != nil && p.doom != nil && cleanupDone(p.conn) == nil {
 		p.socket.SetDeadline(time.Time{}) // the guard came too late: it ended nothing, and a pgxpool may keep the connection
 	}
-	var err error
-	if !p.broken.Load() || p.socket != nil {
-		err = p.conn.Close() // else it is closed
-		awaitCleanup(p.conn)
-	}
+	err := p.close.once(p)
+	awaitCleanup(p.conn)
 	if p.revoked.Load() == nil {
 		p.raw = raw{} // a virtual connection may remember p for a while
 	}
@@ -235,6 +231,17 @@ func (p *Physical) Close() error {
 
 // Raw is the driver's own connection.
 func (p *Physical) Raw() sqldriver.Conn { return p.conn }
+
+// Check pings the server, for a pool that has borrowed a connection from itself, and gives the connection back.
+func (p *Physical) Check(ctx context.Context) error {
+	c := &Conn{last: p.lender, phys: p}
+	err := c.ping(ctx)
+	if c.phys != nil { // it was not taken back
+		p.unfit = p.unfit || err != nil
+		c.unbind()
+	}
+	return err
+}
 
 // Release gives a connection back that a pool has borrowed from itself.
 func (p *Physical) Release(bad bool) {
@@ -246,7 +253,7 @@ func (p *Physical) Release(bad bool) {
 // release ends a borrowing and reports whether the connection is too bad to be lent again.
 func (p *Physical) release() (bad bool) {
 	p.current.drop()
-	p.rows, p.guard.doing = 0, 0
+	p.guard.doing = 0
 	switch {
 	case p.doom != nil || p.unfit || p.stmts.busy > 0:
 		return true

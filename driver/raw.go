@@ -28,14 +28,14 @@ type (
 type raw struct {
 	conn sqldriver.Conn
 
-	pinger    sqldriver.Pinger
+	resetter  sqldriver.SessionResetter
 	execer    sqldriver.ExecerContext
 	queryer   sqldriver.QueryerContext
-	preparer  sqldriver.ConnPrepareContext
-	beginner  sqldriver.ConnBeginTx
-	resetter  sqldriver.SessionResetter
 	validator sqldriver.Validator
 	checker   sqldriver.NamedValueChecker
+	pinger    sqldriver.Pinger
+	preparer  sqldriver.ConnPrepareContext
+	beginner  sqldriver.ConnBeginTx
 
 	plainExecer  plainExecer
 	plainQueryer plainQueryer

@@ -24,37 +24,50 @@ type rows struct {
 	rows   sqldriver.Rows
 	stmt   *prepared // to be given back with the rows; nil if there is none
 	spare  *spareRows
+	names  []string // of the columns: database/sql asks for them in Scan, too, where it holds no lock
 	failed bool
 	read   bool // to the end
 	closed bool
 }
 
-// newRows takes over the call that began the query, and the statement that it runs from.
-func newRows(k *call, r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
-	k.p.openRows(1)
-	k.pause(nil)
-	k.done = true
-	w := k.c.spare
-	if w == nil || w.busy { // several open rows on one connection: in a transaction, where the driver can
-		w = new(spareRows)
-		k.c.spare = w
-	}
-	w.busy = true
-	w.rows = rows{k: *k, rows: r, stmt: stmt, spare: w}
-	return w.wrap()
-}
-
 // spareRows is the wrapper of a virtual connection's rows, used anew for each query: database/sql closes rows once, and
-// calls nothing of them afterwards.
+// calls nothing of them afterwards. The query's call is begun in it, and goes on in its rows.
 type spareRows struct {
 	rows
 	busy bool
 	scan scanRows // Go 1.27: see wrap
 }
 
+// unusedRows is the wrapper for a query that is about to begin.
+func (c *Conn) unusedRows() *spareRows {
+	if c.spare == nil || c.spare.busy { // several open rows on one connection: in a transaction, where the driver can
+		c.spare = new(spareRows)
+	}
+	return c.spare
+}
+
+// begin wraps the rows of the query that w was begun for, and takes over the statement that it runs from.
+func (w *spareRows) begin(r sqldriver.Rows, stmt *prepared) sqldriver.Rows {
+	w.k.p.opened(&w.rows, r)
+	names := r.Columns()
+	w.k.pause(nil)
+	w.k.done = true
+	w.rows.rows, w.stmt, w.spare, w.names = r, stmt, w, names
+	w.failed, w.read, w.closed = false, false, false
+	w.busy = true
+	return w.wrap()
+}
+
+// fail ends a query that has no rows.
+func (w *spareRows) fail(err error) error {
+	err = w.k.end(err)
+	w.free()
+	return err
+}
+
 // free lets the wrapper be used again. Until then it is rows that are closed.
 func (w *spareRows) free() {
-	w.rows = rows{rows: closedRows{}, closed: true}
+	w.rows = rows{k: call{done: true}, rows: closedRows{}, closed: true}
 	w.scan = scanRows{}
 	w.busy = false
 }
@@ -66,7 +79,7 @@ func (closedRows) Columns() []string            { return nil }
 func (closedRows) Close() error                 { return nil }
 func (closedRows) Next([]sqldriver.Value) error { return io.EOF }
 
-func (r *rows) Columns() []string { return r.rows.Columns() }
+func (r *rows) Columns() []string { return r.names }
 
 func (r *rows) Next(dest []sqldriver.Value) error {
 	if err := r.resume(); err != nil {
@@ -100,21 +113,14 @@ func (r *rows) Close() error {
 	}
 	r.closed = true
 	defer r.spare.free()
-	if r.k.gone() {
-		r.k.release()
-		return nil
-	}
-	if r.k.resumeLast() != nil {
-		r.k.limit = Limit{}
-	}
-	if r.k.gone() {
+	if r.k.resumeLast() != nil && !r.k.resumeLate() {
 		r.k.release()
 		return nil
 	}
 	r.k.done = false
 	defer r.k.c.abandon(&r.k.done)
 	err := r.rows.Close()
-	r.k.p.openRows(-1)
+	r.k.p.closed(r)
 	if !r.read && r.k.caller.Err() != nil {
 		r.k.p.unended = true // unless the connection turns out to be sound
 	}
@@ -126,7 +132,11 @@ func (r *rows) Close() error {
 
 func (r *rows) HasNextResultSet() bool {
 	n, ok := r.rows.(sqldriver.RowsNextResultSet)
-	return ok && n.HasNextResultSet()
+	if !ok || !r.ask() {
+		return false
+	}
+	defer r.answered()
+	return n.HasNextResultSet()
 }
 
 func (r *rows) NextResultSet() error {
@@ -139,40 +149,60 @@ func (r *rows) NextResultSet() error {
 	}
 	defer r.k.c.abandon(&r.k.done)
 	r.read = false
-	return r.pause(n.NextResultSet())
+	err := n.NextResultSet()
+	if err == nil {
+		r.names = r.rows.Columns()
+	}
+	return r.pause(err)
 }
 
+// ask begins a driver call that tells something of the rows, and answered ends it. It is false for rows that are closed, or
+// whose connection was taken back.
+func (r *rows) ask() bool { return !r.closed && !r.k.gone() && r.k.c.enter(r.k.p) }
+
+func (r *rows) answered() { r.k.c.exit(r.k.p) }
+
 func (r *rows) ColumnTypeScanType(i int) reflect.Type {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypeScanType); ok {
-		return t.ColumnTypeScanType(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypeScanType)
+	if !ok || !r.ask() {
+		return reflect.TypeFor[any]()
 	}
-	return reflect.TypeFor[any]()
+	defer r.answered()
+	return t.ColumnTypeScanType(i)
 }
 
 func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypeDatabaseTypeName); ok {
-		return t.ColumnTypeDatabaseTypeName(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypeDatabaseTypeName)
+	if !ok || !r.ask() {
+		return ""
 	}
-	return ""
+	defer r.answered()
+	return t.ColumnTypeDatabaseTypeName(i)
 }
 
 func (r *rows) ColumnTypeLength(i int) (int64, bool) {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypeLength); ok {
-		return t.ColumnTypeLength(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypeLength)
+	if !ok || !r.ask() {
+		return 0, false
 	}
-	return 0, false
+	defer r.answered()
+	return t.ColumnTypeLength(i)
 }
 
 func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypeNullable); ok {
-		return t.ColumnTypeNullable(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypeNullable)
+	if !ok || !r.ask() {
+		return false, false
 	}
-	return false, false
+	defer r.answered()
+	return t.ColumnTypeNullable(i)
 }
 
 func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
-	if t, ok := r.rows.(sqldriver.RowsColumnTypePrecisionScale); ok {
-		return t.ColumnTypePrecisionScale(i)
+	t, ok := r.rows.(sqldriver.RowsColumnTypePrecisionScale)
+	if !ok || !r.ask() {
+		return 0, 0, false
 	}
-	return 0, 0, false
+	defer r.answered()
+	return t.ColumnTypePrecisionScale(i)
 }

@@ -41,6 +41,7 @@ func (c *Conn) newStmt(ctx context.Context, query string, once bool) (s *Stmt, k
 			return nil, false, err
 		}
 		s = &Stmt{c: c, once: &onceStmt{prepared{stmt: stmt}, query, c.phys}}
+		c.phys.stmts.opened(&s.once.prepared)
 		s.learn(stmt)
 		return s, false, nil
 	}
@@ -106,7 +107,8 @@ func (s *Stmt) exec(ctx context.Context, args []sqldriver.NamedValue) (sqldriver
 	if err != nil {
 		return nil, err
 	}
-	k, dctx, err := s.c.start(ctx, p, s.query())
+	var k call
+	dctx, err := s.c.start(ctx, &k, p, s.query())
 	if err != nil {
 		return nil, err
 	}
@@ -135,24 +137,25 @@ func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldr
 	if err != nil {
 		return nil, err
 	}
-	k, dctx, err := s.c.start(ctx, p, s.query())
+	w := s.c.unusedRows()
+	dctx, err := s.c.start(ctx, &w.k, p, s.query())
 	if err != nil {
 		return nil, err
 	}
-	defer s.c.abandon(&k.done)
+	defer s.c.abandon(&w.k.done)
 	e, err := s.take(dctx, p)
 	if err != nil {
-		return nil, k.end(err)
+		return nil, w.fail(err)
 	}
 	r, err := queryStmt(dctx, e.stmt, args)
 	if err != nil {
 		s.give(p, e, err)
-		return nil, k.end(err)
+		return nil, w.fail(err)
 	}
 	if s.once != nil {
 		e = nil // it is not the rows' to give back
 	}
-	return newRows(&k, r, e), nil
+	return w.begin(r, e), nil
 }
 
 // checked returns the bound connection, or why the arguments could not be checked.
@@ -202,7 +205,8 @@ func (s *Stmt) peek(p *Physical) (sqldriver.Stmt, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	k, dctx, err := s.c.start(ctx, p, s.query())
+	var k call
+	dctx, err := s.c.start(ctx, &k, p, s.query())
 	if err != nil {
 		return nil, err
 	}
@@ -260,8 +264,8 @@ func (s *Stmt) Close() error {
 }
 
 func (s *Stmt) close(p *Physical, e *prepared) error {
-	k, _, err := s.c.start(context.Background(), p, "")
-	if err != nil {
+	var k call
+	if _, err := s.c.start(context.Background(), &k, p, ""); err != nil {
 		return nil // the connection is thrown away, and the statement with it
 	}
 	defer s.c.abandon(&k.done)

@@ -69,7 +69,8 @@ type prepared struct {
 type stmtCache struct {
 	texts   *Texts
 	entries map[*text]*prepared
-	recent  list.List // of *prepared, the one used last in front
+	open    map[*prepared]struct{} // all that were not closed, those that are not kept included
+	recent  list.List              // of *prepared, the one used last in front
 	busy    int
 	seen    uint64 // texts.closed at the last sweep
 }
@@ -85,6 +86,7 @@ func (p *Physical) take(ctx context.Context, x *text) (*prepared, error) {
 			return nil, err
 		}
 		fresh := &prepared{text: x, stmt: stmt}
+		c.opened(fresh)
 		if e == nil {
 			c.insert(fresh)
 		}
@@ -96,6 +98,13 @@ func (p *Physical) take(ctx context.Context, x *text) (*prepared, error) {
 	e.busy = true
 	c.busy++
 	return e, nil
+}
+
+func (c *stmtCache) opened(e *prepared) {
+	if c.open == nil {
+		c.open = make(map[*prepared]struct{})
+	}
+	c.open[e] = struct{}{}
 }
 
 func (c *stmtCache) insert(e *prepared) {
@@ -126,6 +135,7 @@ func (c *stmtCache) evict(e *prepared) error {
 		delete(c.entries, e.text)
 		e.place = nil
 	}
+	delete(c.open, e)
 	return e.stmt.Close()
 }
 
@@ -156,6 +166,6 @@ func (c *stmtCache) sweep() {
 
 // forget drops all entries without a word to the server: their connection is about to be closed.
 func (c *stmtCache) forget() {
-	c.entries = nil
+	c.entries, c.open = nil, nil
 	c.recent.Init()
 }

@@ -46,7 +46,7 @@ func (t *tx) Commit() error {
 	return t.k.end(err)
 }
 
-// Rollback goes through even on a connection whose guard has fired, and then unguarded: it is thrown away anyhow.
+// Rollback goes through even on a connection whose guard has fired: it is thrown away anyhow.
 func (t *tx) Rollback() error {
 	if t.k.gone() {
 		t.k.release()
@@ -55,12 +55,9 @@ func (t *tx) Rollback() error {
 	if t.k.caller.Err() != nil && !t.k.p.keepsAfterRollback() {
 		t.k.p.unfit = true
 	}
-	if err := t.restart("ROLLBACK"); err != nil {
-		if t.k.gone() {
-			t.k.release()
-			return err
-		}
-		t.k.limit = Limit{}
+	if t.restart("ROLLBACK") != nil && !t.k.resumeLate() {
+		t.k.release()
+		return t.k.c.whyGone()
 	}
 	defer t.k.c.abandon(&t.k.done)
 	err := t.tx.Rollback()

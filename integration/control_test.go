@@ -140,3 +140,23 @@ func TestStatementThatCannotBeEndedCostsItsCallerNothingAndIsSaid(t *testing.T) 
 		}
 	})
 }
+
+// pgx, which asks a session that was used a moment ago for no sign of life, learns of it from the question's own error.
+func TestStatementIsEndedAlthoughTheSessionsToDoItOverWereKilled(t *testing.T) {
+	on(t, []target{pgx, mariadb}, func(t *testing.T, tg target) {
+		w := watch(t, tg, patient(), pool(workload.Batch, partition.PoolConfig{MaxOpenConns: 1}))
+		w.cutShort()
+		w.cutShort()
+		killed := 0
+		for id, s := range w.list() {
+			if s.control {
+				killSession(t, w.admin, tg, id)
+				killed++
+			}
+		}
+		w.cutShort()
+		if s := w.stats(workload.Batch); killed == 0 || s.EndedConfirmed+s.EndedForced != 3 || s.EndProblem != "" {
+			t.Errorf("%d killed: %+v", killed, s)
+		}
+	})
+}

@@ -2,9 +2,13 @@ package integration
 
 import (
 	"database/sql"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
@@ -95,4 +99,56 @@ func nestedLoops(t *testing.T, name string, tx *sql.Tx, query string) {
 	if err := rows.Err(); err != nil || outerRows != 4 || innerRows != 16 {
 		t.Errorf("%s: %d rows outside and %d inside, %v; want 4 and 16", name, outerRows, innerRows, err)
 	}
+}
+
+// SQLite keeps a connection that is closed with statements on it, and what that holds, until they are closed as well.
+func TestWhatIsClosedLeavesNoFileOpenAndNoLock(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "left")
+	r := setupOn(t, sqlite, "file:"+file+"?_pragma=busy_timeout(5000)", pool(workload.Batch, partition.PoolConfig{MaxOpenConns: 2, MaxHold: 200 * ms}))
+	r.exec(oltp, "CREATE TABLE t (n int)")
+	r.exec(oltp, "INSERT INTO t WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 10000) SELECT n FROM c")
+	batch := in(workload.Batch)
+	stmt, err := r.db.PrepareContext(batch, "SELECT n FROM t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stmt.Close()
+	for _, q := range []func() (*sql.Rows, error){
+		func() (*sql.Rows, error) { return r.db.QueryContext(batch, "SELECT n FROM t") },
+		func() (*sql.Rows, error) { return stmt.QueryContext(batch) },
+	} {
+		rows, err := q()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Next()
+		r.exec(oltp, "INSERT INTO t VALUES (0)") // once the reader is gone
+		for rows.Next() {
+		}
+		if err := rows.Err(); !errors.Is(err, partition.ErrReclaimed) {
+			t.Errorf("the late holder got %v", err)
+		}
+		rows.Close()
+	}
+	if err := r.db.Close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, 5*time.Second, func() string {
+		if n := openFiles(file); n > 0 {
+			return fmt.Sprintf("%d files are open", n)
+		}
+		return ""
+	})
+}
+
+// openFiles is how often this process has a file open, 0 where the system does not tell.
+func openFiles(name string) (n int) {
+	list, _ := os.ReadDir("/proc/self/fd")
+	for _, fd := range list {
+		if to, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(to, name) {
+			n++
+		}
+	}
+	return n
 }

@@ -38,6 +38,7 @@ func (p *Pool) tryAcquire(c call, last *member) (*driver.Physical, error) {
 			return nil, nil
 		}
 	}
+	c.atOnce = true
 	a := acquire{call: c, pool: p, began: m.loan.since(), budget: p.budget()}
 	if m.expired || !m.adopt() {
 		a.giveUp(m, CloseExpired)
@@ -55,6 +56,7 @@ func (p *Pool) tryAcquire(c call, last *member) (*driver.Physical, error) {
 	}
 	if a.late() {
 		// Nor is there time for another that is bad as slowly.
+		a.atOnce = false
 		a.pool.settle(m)
 		if m, err = a.dial(m); err != nil {
 			return nil, a.refuse(err)
@@ -73,6 +75,7 @@ type call struct {
 	user     *Pool         // the workload's
 	untagged bool          // nothing said which workload's
 	unknown  bool          // what was said is no pool's name
+	atOnce   bool          // an idle connection was there
 }
 
 // direct is a call that needs no tag.
@@ -137,8 +140,8 @@ func (a *acquire) reviveOrDial(idle *member) (m *member, fresh bool, err error) 
 
 // wait takes a permit.
 func (a *acquire) wait() error {
-	err := a.pool.gate.Acquire(a.ctx, 0)
-	if err != gate.ErrTimeout || a.budget.queue <= 0 {
+	queued, err := a.pool.gate.Enter(a.budget.queue > 0)
+	if queued == nil {
 		return err
 	}
 	if w := a.user.wall; w != nil {
@@ -148,7 +151,7 @@ func (a *acquire) wait() error {
 	}
 	waits := &a.pool.registry.waits
 	waits.begin(a.tag)
-	err = a.pool.gate.Acquire(a.ctx, a.left(a.budget.queue))
+	err = a.pool.gate.Wait(a.ctx, queued, a.left(a.budget.queue))
 	a.crowd = waits.end(a.tag) || a.crowd
 	return err
 }
@@ -181,23 +184,31 @@ func (a *acquire) giveUp(m *member, reason CloseReason) {
 	go m.discard(reason)
 }
 
-// done tells that m is the caller's.
+// done counts the wait, and tells that m is the caller's.
 func (a *acquire) done(m *member) {
 	a.pool.borrow(m, a.call, a.began)
-	if len(a.pool.registry.observers.acquire) > 0 {
-		a.tell(m)
+	observed := len(a.pool.registry.observers.acquire) > 0
+	if a.atOnce && !observed {
+		return
+	}
+	waited := driver.Now() - a.began
+	if !a.atOnce {
+		a.user.waits.add(waited)
+	}
+	if observed {
+		a.tell(m, waited)
 	}
 }
 
 // tell gives the connection back if an observer panics: its caller will not.
-func (a *acquire) tell(m *member) {
+func (a *acquire) tell(m *member, waited time.Duration) {
 	told := false
 	defer func() {
 		if !told {
 			m.phys.Release(false)
 		}
 	}()
-	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{Pool: a.user.name, Waited: driver.Now() - a.began})
+	a.pool.registry.observers.acquireDone(a.ctx, AcquireEvent{Pool: a.user.name, Waited: waited})
 	told = true
 }
 

@@ -124,7 +124,7 @@ func TestCancelAfterTheLimitOfALocalisedServerIsStillACancel(t *testing.T) {
 }
 
 // database/sql closes the statements of a connection that is bad under the lock that all workloads share.
-func TestStatementOfABadConnectionIsNotClosedOverTheNetwork(t *testing.T) {
+func TestStatementOfABadConnectionIsClosedBehindTheBackOfDatabaseSQL(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
@@ -137,10 +137,15 @@ func TestStatementOfABadConnectionIsNotClosedOverTheNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		stmt.Close() // waits for its return
+		r.server.On(fakedb.CloseStmt, fakedb.Delay(500*ms))
+		began := time.Now()
 		partition.Raw(conn, func(any) error { return sqldriver.ErrBadConn })
-		synctest.Wait()
-		if n := len(r.server.Calls(fakedb.CloseStmt)); n != 0 {
-			t.Errorf("%d statements were closed on the server", n)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("database/sql was held up for %v", took)
+		}
+		time.Sleep(time.Second)
+		if s := r.server.Stats(); s.StmtsClosed != 1 || s.Open != 0 {
+			t.Errorf("%+v", s)
 		}
 	})
 }

@@ -31,16 +31,19 @@ func (r *Registry) Drain(ctx context.Context) error {
 			err = ctx.Err()
 		}
 	}
-	if n := r.interrupt(); n > 0 {
-		err = fmt.Errorf("partition: drained with %d connections still held: %w", n, err)
-	} else {
-		err = nil
+	if err == nil {
+		return r.Close()
 	}
+	interrupted := r.interrupt()
 	grace, cancel := context.WithTimeout(context.Background(), drainGrace)
 	defer cancel()
 	for r.inUse() > 0 && sleep(grace, drainPoll) {
+		interrupted += r.interrupt() // of who still dialed
 	}
-	return errors.Join(err, r.Close())
+	if interrupted == 0 {
+		return r.Close()
+	}
+	return errors.Join(fmt.Errorf("partition: drained with %d connections still held: %w", interrupted, err), r.Close())
 }
 
 func (r *Registry) inUse() (n int) {

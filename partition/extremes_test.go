@@ -139,6 +139,11 @@ func TestPanicsUnderWarmAndHealthAreErrors(t *testing.T) {
 		if err := r.reg.Health(t.Context()); err == nil || !contains(err.Error(), "panicked") {
 			t.Errorf("Health: %v", err)
 		}
+		r.server.On(fakedb.Dial, nil)
+		r.server.On(fakedb.Ping, func(context.Context, fakedb.Call) error { panic("pinger") })
+		if err := r.reg.Warm(t.Context()); err == nil || !contains(err.Error(), "panicked") {
+			t.Errorf("Warm: %v", err)
+		}
 		synctest.Wait()
 		r.idle()
 	})

@@ -2,7 +2,9 @@ package partition_test
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +79,33 @@ func TestHealthPassesTheGatesAndSeesASickServer(t *testing.T) {
 		began = time.Now()
 		if err := r.reg.Health(ctx); err == nil || time.Since(began) != time.Second {
 			t.Errorf("a driver that ignores its context: %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// database/sql dials for those who wait in its own queue, under a context that never ends.
+func TestHealthRecoversFromADialThatHung(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		if err := r.reg.Health(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.server.On(fakedb.Ping, func(context.Context, fakedb.Call) error {
+			time.Sleep(ms) // in which another queues
+			return sqldriver.ErrBadConn
+		})
+		r.server.On(fakedb.Dial, fakedb.Delay(time.Hour))
+		var checks sync.WaitGroup
+		for range 2 {
+			checks.Go(func() { r.reg.Health(t.Context()) })
+		}
+		checks.Wait()
+		r.server.On(fakedb.Ping, nil)
+		r.server.On(fakedb.Dial, nil)
+		time.Sleep(10 * time.Second)
+		if err := r.reg.Health(t.Context()); err != nil {
+			t.Errorf("the server is well again: %v", err)
 		}
 	})
 }

@@ -147,7 +147,9 @@ func (p *Pool) borrow(m *member, c call, began time.Duration) {
 		if m.user.Store(c.user); c.unknown {
 			p.registry.unknownTags.Add(1)
 		}
-		m.visit = w.begin(began, m.loan.since())
+		m.visit = w.begin(began, m.loan.since(), c.atOnce)
+	} else if c.atOnce {
+		m.atOnce.Store(m.atOnce.Load() + 1)
 	}
 	if p.config.Load().LeakStacks {
 		m.stack.Store(callers())

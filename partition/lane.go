@@ -59,7 +59,7 @@ func (l *lane) open(s *server, d stmttimeout.Ender) (*sql.DB, error) {
 		return nil, errClosed()
 	}
 	if l.db == nil {
-		l.db = sql.OpenDB(laneConnector{s.connector, d})
+		l.db = sql.OpenDB(bounded{laneConnector{s.connector, d}})
 		l.db.SetMaxOpenConns(laneConns)
 		l.db.SetMaxIdleConns(laneConns)
 		l.db.SetConnMaxIdleTime(laneIdleTime)
@@ -85,11 +85,7 @@ func (l *lane) end(ctx context.Context, s *server, d stmttimeout.Ender, victim s
 		return false, err
 	}
 	var answer atomic.Bool // of a question that may be left behind
-	err = inTime(ctx, func() error {
-		conn, err := db.Conn(ctx)
-		if err != nil {
-			return err
-		}
+	ask := func(conn *sql.Conn) error {
 		defer conn.Close()
 		return conn.Raw(func(c any) error {
 			gone, err := d.End(ctx, driver.NewSession(c.(sqldriver.Conn)), victim, force)
@@ -99,6 +95,17 @@ func (l *lane) end(ctx context.Context, s *server, d stmttimeout.Ender, victim s
 			}
 			return err
 		})
+	}
+	err = inTime(ctx, func() error {
+		for tries := 1; ; tries++ { // each connection that is there may have been lost meanwhile
+			conn, err := db.Conn(ctx)
+			if err != nil {
+				return err
+			}
+			if err = ask(conn); err == nil || errors.Is(err, stmttimeout.ErrOtherServer) || tries > laneConns {
+				return err
+			}
+		}
 	})
 	return err == nil && answer.Load(), err
 }

@@ -18,32 +18,34 @@ var _ driver.Lender = (*member)(nil)
 
 // member is a physical connection as its pool knows it, and stands behind it as the driver package's Lender.
 type member struct {
-	pool     *Pool
-	phys     *driver.Physical
-	dialect  stmttimeout.Dialect
-	config   *PoolConfig // that its session is set up to
-	applied  stmttimeout.Applied
-	outdated bool          // the session is yet to be set up to config
-	limit    time.Duration // of a statement; 0: none
-	grace    time.Duration // of the guard behind the server's limit
-
-	born    time.Duration
-	share   float64 // of its pool's ConnMaxLifetime that is its own
-	loan    loan    // who has it
+	// What every call touches comes first, close together.
+	pool    *Pool
+	phys    *driver.Physical
+	loan    loan                         // who has it
+	tag     atomic.Pointer[workload.Tag] // of the context that borrowed it last; nil: none
+	user    atomic.Pointer[Pool]         // the workload's that has it or had it last
+	began   time.Duration                // when its borrower came for it
+	visit   *visit                       // that its borrower's wall sees; nil: none, as in Enforce mode
+	lent    lending                      // to whom
+	expired bool                         // found so when it was lent
 	holds   holds
-	place   int           // in its pool's list of those that are out; the gate's lock guards it
-	expired bool          // found so when it was lent
-	began   time.Duration // when its borrower came for it
+	atOnce  atomic.Uint64 // borrowers that found it idle, and waited for nothing; its borrower alone writes
 
-	lent          lending              // to whom
-	visit         *visit               // that its borrower's wall sees; nil: none, as in Enforce mode
-	user          atomic.Pointer[Pool] // the workload's that has it or had it last
-	strokes       strokes              // of its holds
-	untaggedCalls atomic.Uint64        // borrowings without a tag that are over; its borrower alone writes
+	limit time.Duration // of a statement; 0: none
+	grace time.Duration // of the guard behind the server's limit
+	born  time.Duration
+	share float64 // of its pool's ConnMaxLifetime that is its own
 
-	tag      atomic.Pointer[workload.Tag] // of the context that borrowed it last; nil: none
-	stack    atomic.Pointer[[]uintptr]    // that acquired it; nil unless LeakStacks
-	reported time.Duration                // the loan that was reported as a leak; the gate's lock guards it
+	outdated bool        // the session is yet to be set up to config
+	config   *PoolConfig // that its session is set up to
+	dialect  stmttimeout.Dialect
+	applied  stmttimeout.Applied
+	place    int // in its pool's list of those that are out; the gate's lock guards it
+
+	stack         atomic.Pointer[[]uintptr] // that acquired it; nil unless LeakStacks
+	reported      time.Duration             // the loan that was reported as a leak; the gate's lock guards it
+	untaggedCalls atomic.Uint64             // borrowings without a tag that are over; as atOnce
+	strokes       strokes                   // of its holds
 }
 
 // lending is what a connection is lent for.
@@ -285,6 +287,9 @@ func (m *member) closePhysical() (err error) {
 			m.pool.registry.logger.Error("driver panicked in Close", "pool", m.pool.name, "panic", m.pool.server.redacted(panicError(v)))
 		}
 	}()
+	if _, server := m.dialect.(stmttimeout.Ender); !server {
+		m.phys.CloseOpen()
+	}
 	return m.phys.Close()
 }
 

@@ -110,6 +110,23 @@ func TestPanicInCloseDoesNotEndTheProgram(t *testing.T) {
 	})
 }
 
+// The call goes on although it was cancelled, so that its connection is closed under it, by a timer.
+func TestPanicInCloseUnderACallDoesNotEndTheProgram(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, opt := logged()
+		r := setup(t, fakedb.New(), opt, limited(50*ms))
+		r.tolerates = closedUnder
+		r.server.On(fakedb.CloseConn, func(context.Context, fakedb.Call) error { panic("close") })
+		r.db.ExecContext(oltp, "deaf 1m")
+		synctest.Wait()
+		r.idle()
+		if n := len(r.server.Calls(fakedb.CloseConn)); n != 1 || !contains(log.String(), "panicked") {
+			t.Errorf("closed %d times, and logged:\n%s", n, log)
+		}
+	})
+}
+
 func panics(call func()) (did bool) {
 	defer func() { did = recover() != nil }()
 	call()

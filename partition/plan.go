@@ -163,11 +163,12 @@ func (p *PoolPlan) used() bool { return p.Evidence.Arrivals > 0 }
 // evidence is what an enforced pool has seen.
 func (p *Pool) evidence(now time.Duration) evidence {
 	s := p.stats()
+	holds, _ := p.holdsOf()
 	e := evidence{Evidence: Evidence{
 		PeakInUse: s.PeakInUse, PeakDemand: s.PeakInUse, Saturated: s.SaturatedTime, Waited: s.Waited, RejectedQueueFull: s.RejectedQueueFull,
 		RejectedTimeout: s.RejectedTimeout, RejectedUsual: p.counters.usual.Load(),
 		StatementTimeouts: s.StatementTimeouts, CallerGaveUp: s.CallerGaveUp,
-	}, holds: p.holdsOf()}
+	}, holds: holds}
 	if e.Waited+e.RejectedQueueFull+e.RejectedTimeout > 0 {
 		e.PeakDemand += s.MaxWaiting
 	}

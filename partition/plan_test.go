@@ -292,7 +292,7 @@ func TestPlanIsReadByPeopleAndMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := got.Pools[2]
-		if got.Mode != "observe" || got.Window != "50ms" || p.Workload != "oltp" || p.Evidence.Held != 1 || p.Evidence.HoldP99 != "50.331648ms" {
+		if got.Mode != "observe" || got.Window != "50ms" || p.Workload != "oltp" || p.Evidence.Held != 1 || p.Evidence.HoldP99 != "50ms" {
 			t.Errorf("%s", data)
 		}
 		config, err := json.Marshal(plan.Config())

@@ -50,7 +50,7 @@ type Pool struct {
 
 	open     atomic.Int64
 	counters counters
-	waits    strokes // of those that found no idle connection at once, and got one
+	waits    sharedHistogram // of those that found no idle connection at once, and got one
 	warned   sync.Once
 	journal  journal
 

@@ -139,9 +139,7 @@ func (p *Pool) warm(ctx context.Context) error {
 	p.gate.Lock()
 	p.warmed++
 	p.gate.Unlock()
-	err = driver.NewSession(m.phys.Raw()).Ping(ctx)
-	m.phys.Release(err != nil)
-	return err
+	return m.phys.Check(ctx)
 }
 
 // each runs n pieces of work side by side and joins their errors in order.

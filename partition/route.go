@@ -83,7 +83,6 @@ func (p *Pool) acquire(c call) (*driver.Physical, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	c.user.waits[bucketOf(driver.Now()-a.began)].Add(1)
 	return m.phys, fresh, nil
 }
 

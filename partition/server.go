@@ -76,14 +76,14 @@ func ask(ctx context.Context, session *driver.Session) (stmttimeout.Dialect, err
 	return nil, fmt.Errorf("SELECT version() returned %.60q", text)
 }
 
-// healthTimeout bounds a health check whose context does not.
+// healthTimeout bounds a health check whose context does not, and the dials of connections that belong to no pool.
 const healthTimeout = 5 * time.Second
 
 // ping asks the server for a sign of life over a connection of its own, past every gate. It returns on time even if the
 // driver does not (lib/pq on a network that hangs).
 func (s *server) ping(ctx context.Context) error {
 	s.healthOnce.Do(func() {
-		s.healthDB = sql.OpenDB(struct{ sqldriver.Connector }{s.connector}) // without its Close
+		s.healthDB = sql.OpenDB(bounded{s.connector})
 		s.healthDB.SetMaxOpenConns(1)
 		s.healthDB.SetConnMaxIdleTime(time.Minute)
 	})
@@ -93,6 +93,16 @@ func (s *server) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	return inTime(ctx, func() error { return s.healthDB.PingContext(ctx) })
+}
+
+// bounded is a connector, without its Close, whose dials end: database/sql dials for those who wait in its own queue under
+// a context that does not, and a dial that hangs counts as one of the few connections that there may be.
+type bounded struct{ sqldriver.Connector }
+
+func (c bounded) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	return c.Connector.Connect(ctx)
 }
 
 // inTime runs f, and leaves it behind when ctx ends first. A panic of the driver, which on that goroutine would end the

@@ -1,10 +1,6 @@
 package partition
 
-import (
-	"time"
-
-	"github.com/sqlbulkhead/sqlbulkhead/driver"
-)
+import "time"
 
 // Times is how long callers of a pool waited for their connections, and how long they held them: since Open, at most an
 // eighth too long. Waits are those of callers that got a connection, queue and dial together.
@@ -15,21 +11,26 @@ type Times struct {
 
 // Times returns what was seen so far. It looks at each connection of the pool, and is for people, not for every request.
 func (p *Pool) Times() Times {
-	holds, waits := p.heldFor(), p.waitedFor()
-	waits[0] += max(holds.count(), waits.count()) - waits.count()
-	return Times{waits.quantile(0.5), waits.quantile(0.99), holds.quantile(0.5), holds.quantile(0.99)}
+	holds, waits := p.Holds(), p.Waits()
+	return Times{waits.Quantile(0.5), waits.Quantile(0.99), holds.Quantile(0.5), holds.Quantile(0.99)}
 }
 
-func (p *Pool) heldFor() histogram {
-	if p.wall != nil {
-		return p.wall.evidence(driver.Now()).holds
+// Waits returns how long callers waited that got a connection, queue and dial together. Who finds an idle connection at once
+// has waited for nothing.
+func (p *Pool) Waits() Histogram {
+	var h histogram
+	p.waits.counts.addTo(&h)
+	h[0] += p.servedAtOnce()
+	return newHistogram(h, time.Duration(p.waits.sum.Load()))
+}
+
+// Holds returns how long callers held connections, of borrowings that have ended.
+func (p *Pool) Holds() Histogram {
+	if w := p.wall; w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return newHistogram(w.holds, w.tally.total)
 	}
-	return p.holdsOf()
-}
-
-// waitedFor has those alone that found no idle connection at once. All others waited for nothing, and are as many as there
-// are more holds.
-func (p *Pool) waitedFor() (h histogram) {
-	p.waits.addTo(&h)
-	return h
+	counts, total := p.holdsOf()
+	return newHistogram(counts, total)
 }

@@ -181,39 +181,6 @@ func (r *Registry) untagged() (n uint64) {
 	return n
 }
 
-// seen is what the connections of a pool have counted that are closed.
-type seen struct {
-	holds    histogram
-	untagged uint64
-}
-
-// know has the pool ask m what it has counted, until it is closed.
-func (p *Pool) know(m *member) {
-	p.gate.Lock()
-	defer p.gate.Unlock()
-	p.members[m] = struct{}{}
-}
-
-// forget takes over what m has counted, which is closed.
-func (p *Pool) forget(m *member) {
-	p.gate.Lock()
-	defer p.gate.Unlock()
-	delete(p.members, m)
-	m.strokes.addTo(&p.gone.holds)
-	p.gone.untagged += m.untaggedCalls.Load()
-}
-
-// holdsOf are the holds of all connections that the pool has had.
-func (p *Pool) holdsOf() histogram {
-	p.gate.Lock()
-	defer p.gate.Unlock()
-	h := p.gone.holds
-	for m := range p.members {
-		m.strokes.addTo(&h)
-	}
-	return h
-}
-
 // overdue is how many of the user's connections have now been held for more than d.
 func (p *Pool) overdue(user *Pool, d time.Duration) (n int) {
 	t := driver.Now()

@@ -18,6 +18,7 @@ type wall struct {
 	waiting     int
 	demand      int    // the most that were in use or waiting at once
 	begun, gone uint64 // borrowings that began, and callers who left without one
+	atOnce      uint64 // of those that began: who found an idle connection at once
 	waited      uint64
 	waitTime    time.Duration
 	fullSince   time.Duration // never: it is not full
@@ -36,11 +37,14 @@ func newWall(p *Pool) *wall {
 }
 
 // begin notes that a caller who came at arrived has had its connection since t.
-func (w *wall) begin(arrived, t time.Duration) *visit {
+func (w *wall) begin(arrived, t time.Duration, atOnce bool) *visit {
 	v := &visit{arrived: arrived, began: t, place: nowhere}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun++
+	if atOnce {
+		w.atOnce++
+	}
 	w.inUse++
 	w.peak = max(w.peak, w.inUse)
 	w.demand = max(w.demand, w.inUse+w.waiting)

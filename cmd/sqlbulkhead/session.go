@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
-
+	"github.com/sqlbulkhead/sqlbulkhead/driver"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 )
@@ -101,14 +101,13 @@ func (s *session) readBack(ctx context.Context) error {
 
 // poolerBetween compares the backend that answered the dial with the one that
 // answers queries: a pooler answers the dial itself, with a number of its own.
-// Among the drivers pgx alone tells.
-func poolerBetween(conn *sql.Conn, backend int64) (string, error) {
-	between := "unknown"
-	err := partition.Raw(conn, func(driverConn any) error {
-		c, ok := driverConn.(*stdlib.Conn)
-		switch {
-		case !ok:
-		case int64(c.Conn().PgConn().PID()) == backend:
+// The drivers of PostgreSQL alone tell.
+func poolerBetween(conn *sql.Conn, backend int64) (between string, err error) {
+	between = "unknown"
+	err = partition.Raw(conn, func(driverConn any) error {
+		switch driver.NewSession(driverConn.(sqldriver.Conn)).BackendPID() {
+		case 0:
+		case backend:
 			between = "no"
 		default:
 			between = "yes"

@@ -81,11 +81,11 @@ var days = []day{
 	},
 	{
 		name:  "Leaks",
-		text:  "Reports never close their rows, and jobs neither commit nor roll back; their pools take back what is held for 1.5 s.",
+		text:  "Ten times a second a report does not close its rows, and as often a job neither commits nor rolls back; their pools take back what is held for 1.5 s.",
 		pools: reclaiming, report: long, staged: always,
 		play: func(s *scene) {
-			s.crowd(20, workload.Reporting, pauseBetween, s.leakRows)
-			s.crowd(20, workload.Batch, pauseBetween, s.leakTx)
+			s.crowd(20, workload.Reporting, 2*time.Second, s.leakRows)
+			s.crowd(20, workload.Batch, 2*time.Second, s.leakTx)
 			s.wait(4 * time.Second)
 		},
 	},

@@ -194,11 +194,13 @@ func (s *scene) away(fault func()) {
 	s.down, s.up = down, time.Now()
 }
 
-// crowd has n workers attempt the same again and again, with a rest in between.
+// crowd has n workers attempt the same again and again, with a rest in between. They begin one after the other, over the
+// time of one rest.
 func (s *scene) crowd(n int, name workload.Name, rest time.Duration, attempt func(ctx context.Context, worker int) error) {
 	ctx := in(s.ctx, name)
 	for worker := range n {
 		s.crowds.Go(func() {
+			sleep(ctx, rest*time.Duration(worker)/time.Duration(n))
 			for ctx.Err() == nil {
 				began := time.Now()
 				err := attempt(ctx, worker)

@@ -38,6 +38,11 @@ type Gate struct {
 	// that it will ever get.)
 	mu sync.Mutex
 
+	// Written under mu alone, and read without it.
+	limit atomic.Int64 // permits; out may exceed it for a while after it shrank
+	out   atomic.Int64 // permits that are out, parked ones included
+	calm  atomic.Bool  // what Calm says; kept by Unlock
+
 	maxWaiting int
 	queue      queue
 	paused     bool
@@ -46,11 +51,6 @@ type Gate struct {
 	reclaim    func() bool          // see New
 	waited     uint64
 	waitTime   time.Duration
-
-	// Written under mu alone, and read without it.
-	limit atomic.Int64 // permits; out may exceed it for a while after it shrank
-	out   atomic.Int64 // permits that are out, parked ones included
-	calm  atomic.Bool  // what Calm says; kept by Unlock
 
 	_ [64]byte // what is written all the time is not to share a cache line with what is read all the time
 
@@ -154,21 +154,16 @@ func (g *Gate) addLocked(n int64) {
 // Acquire takes a permit, waiting for it at most timeout and at most until ctx is done. A timeout of zero or less
 // does not wait. It returns ErrFull, ErrTimeout, ErrPaused, ErrClosed or the context's error.
 func (g *Gate) Acquire(ctx context.Context, timeout time.Duration) error {
-	w, err := g.enter(timeout)
+	w, err := g.Enter(timeout > 0)
 	if w == nil {
 		return err
 	}
-	began := time.Now()
-	err = g.wait(ctx, w, timeout)
-
-	g.mu.Lock()
-	g.waitTime += time.Since(began)
-	g.Unlock()
-	return err
+	return g.Wait(ctx, w, timeout)
 }
 
-// enter takes a permit (nil, nil), refuses (nil, err), or queues a waiter.
-func (g *Gate) enter(timeout time.Duration) (*waiter, error) {
+// Enter is Acquire up to where it would wait: it takes a permit (nil, nil), refuses (nil, err), or returns a place in the
+// queue, to be given to Wait. Without patience it refuses with ErrTimeout instead.
+func (g *Gate) Enter(patience bool) (*Waiter, error) {
 	g.mu.Lock()
 	defer g.Unlock()
 	switch {
@@ -181,16 +176,27 @@ func (g *Gate) enter(timeout time.Duration) (*waiter, error) {
 		return nil, nil
 	case g.queue.len >= g.maxWaiting:
 		return nil, ErrFull
-	case timeout <= 0:
+	case !patience:
 		return nil, ErrTimeout
 	}
-	w := &waiter{answer: make(chan error, 1)}
+	w := &Waiter{answer: make(chan error, 1)}
 	g.queue.push(w)
 	g.waited++
 	return w, nil
 }
 
-func (g *Gate) wait(ctx context.Context, w *waiter, timeout time.Duration) error {
+// Wait is the rest of an Acquire that Enter began.
+func (g *Gate) Wait(ctx context.Context, w *Waiter, timeout time.Duration) error {
+	began := time.Now()
+	err := g.wait(ctx, w, timeout)
+
+	g.mu.Lock()
+	g.waitTime += time.Since(began)
+	g.Unlock()
+	return err
+}
+
+func (g *Gate) wait(ctx context.Context, w *Waiter, timeout time.Duration) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
@@ -206,7 +212,7 @@ func (g *Gate) wait(ctx context.Context, w *waiter, timeout time.Duration) error
 // leave takes w out of the queue, for reason. A waiter that is no longer in it has been answered in the same
 // instant: a permit so granted must not be lost, so who merely ran out of time takes it, and who is no longer there
 // to use it gives it back.
-func (g *Gate) leave(w *waiter, reason error) error {
+func (g *Gate) leave(w *Waiter, reason error) error {
 	g.mu.Lock()
 	queued := g.queue.remove(w)
 	g.Unlock()

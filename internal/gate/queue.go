@@ -1,20 +1,20 @@
 package gate
 
-// waiter is a caller in the queue. It gets exactly one answer: nil with a permit, or the reason for which there is
+// Waiter is a caller in the queue. It gets exactly one answer: nil with a permit, or the reason for which there is
 // none. A waiter that left the queue by itself is never answered.
-type waiter struct {
+type Waiter struct {
 	answer     chan error // room for one
-	prev, next *waiter
+	prev, next *Waiter
 	queued     bool
 }
 
 // queue is a linked list of waiters, oldest first, from which any can leave at once.
 type queue struct {
-	head, tail *waiter
+	head, tail *Waiter
 	len        int
 }
 
-func (q *queue) push(w *waiter) {
+func (q *queue) push(w *Waiter) {
 	w.queued = true
 	w.prev = q.tail
 	if q.tail == nil {
@@ -26,14 +26,14 @@ func (q *queue) push(w *waiter) {
 	q.len++
 }
 
-func (q *queue) pop() *waiter {
+func (q *queue) pop() *Waiter {
 	w := q.head
 	q.remove(w)
 	return w
 }
 
 // remove takes w out and reports whether it was still in.
-func (q *queue) remove(w *waiter) bool {
+func (q *queue) remove(w *Waiter) bool {
 	if !w.queued {
 		return false
 	}

@@ -2,7 +2,10 @@
 // conventions name for connection pools, ours for what they lack, and events on the spans of callers who waited or were
 // refused.
 //
-//	observer, err := otel.NewObserver()
+//	producer := otel.NewProducer()
+//	reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(producer))
+//	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+//	observer, err := otel.NewObserver(otel.WithMeterProvider(provider), otel.WithProducer(producer))
 //	db, err := partition.Open("pgx", dsn, partition.WithName("orders"), partition.WithObserver(observer))
 //	registry, _ := partition.RegistryOf(db)
 //	_, err = observer.Watch(registry)
@@ -10,7 +13,9 @@
 // One registry is one Observer. Every series has the attribute db.client.connection.pool.name: the registry's name, a
 // slash and the workload, as in orders/oltp; the workload alone where the registry has no name.
 //
-// The SDK takes its time to record a histogram, twice for each call. Where that matters a [Producer] keeps them for less.
+// The histograms can come from two sources. A [Producer] hands over what the pools keep anyway, which costs a call nothing. An
+// Observer without one, as where the provider is not yours to make, has the SDK record them, twice for each call: views and
+// exemplars then work as for any other instrument, and a call pays more for its metrics than for the partition itself.
 //
 // Of the conventions: db.client.connection.count (db.client.connection.state is idle or used; a connection that is being
 // dialed or closed is used), .max, .idle.max, .idle.min (always 0: no pool keeps connections that nobody needs),

@@ -13,10 +13,11 @@ import (
 )
 
 func Example() {
-	reader := sdkmetric.NewManualReader() // in a service: a periodic one with an exporter, as the global provider
+	producer := otel.NewProducer()
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(producer)) // in a service: a periodic one with an exporter
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 
-	observer, err := otel.NewObserver(otel.WithMeterProvider(provider))
+	observer, err := otel.NewObserver(otel.WithMeterProvider(provider), otel.WithProducer(producer))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -37,10 +38,12 @@ func Example() {
 	db.Exec("UPDATE accounts SET seen = now()")
 	var metrics metricdata.ResourceMetrics
 	reader.Collect(context.Background(), &metrics)
-	for _, m := range metrics.ScopeMetrics[0].Metrics {
-		if held, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "db.client.connection.use_time" {
-			name, _ := held.DataPoints[0].Attributes.Value("db.client.connection.pool.name")
-			fmt.Println(m.Name, name.AsString(), held.DataPoints[0].Count)
+	for _, scope := range metrics.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if held, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "db.client.connection.use_time" {
+				name, _ := held.DataPoints[0].Attributes.Value("db.client.connection.pool.name")
+				fmt.Println(m.Name, name.AsString(), held.DataPoints[0].Count)
+			}
 		}
 	}
 	// Output: db.client.connection.use_time orders/oltp 1

@@ -9,13 +9,15 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
 )
 
 // Bounds of the histograms, in seconds. The conventions name none, and the SDK's own are for milliseconds.
 var (
 	waitBounds = []float64{.0001, .001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
-	useBounds  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 900}
-	dialBounds = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
+	useBounds  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 15, 60, 300, 900}
+	dialBounds = []float64{.001, .005, .025, .1, .5, 1, 5}
 )
 
 var (
@@ -38,9 +40,8 @@ func (i instrument) record(ctx context.Context, d time.Duration) {
 	i.Record(ctx, d.Seconds(), i.options...)
 }
 
-// histogram is one that is kept here, without a lock: every call of the service passes here, on every processor at once. A
-// point that is read meanwhile may lack the sum of what it counts already, or have it too early, by as many calls as are in
-// progress.
+// histogram is one that is kept here, without a lock. A point that is read meanwhile may lack the sum of what it counts already,
+// or have it too early.
 type histogram struct {
 	bounds []float64
 	limits []time.Duration // the same, to be compared with
@@ -49,11 +50,14 @@ type histogram struct {
 }
 
 func newHistogram(bounds []float64) *histogram {
-	h := &histogram{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1)}
-	for _, s := range bounds {
-		h.limits = append(h.limits, time.Duration(math.Round(s*float64(time.Second))))
+	return &histogram{bounds: bounds, limits: durations(bounds), counts: make([]atomic.Uint64, len(bounds)+1)}
+}
+
+func durations(seconds []float64) (all []time.Duration) {
+	for _, s := range seconds {
+		all = append(all, time.Duration(math.Round(s*float64(time.Second))))
 	}
-	return h
+	return all
 }
 
 // record looks for the bucket from below: most of what is counted is short.
@@ -66,12 +70,40 @@ func (h *histogram) record(_ context.Context, d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-func (h *histogram) point() metricdata.HistogramDataPoint[float64] {
-	p := metricdata.HistogramDataPoint[float64]{Bounds: slices.Clone(h.bounds), BucketCounts: make([]uint64, len(h.counts))}
-	p.Sum = time.Duration(h.sum.Load()).Seconds()
+// point is a histogram as the SDK exports it.
+type point = metricdata.HistogramDataPoint[float64]
+
+func (h *histogram) point() point {
+	p := newPoint(h.bounds, time.Duration(h.sum.Load()))
 	for i := range h.counts {
 		p.BucketCounts[i] = h.counts[i].Load()
 		p.Count += p.BucketCounts[i]
 	}
 	return p
+}
+
+// pointOf is one that a pool keeps.
+func pointOf(h partition.Histogram, bounds []float64) point {
+	p := newPoint(bounds, h.Sum)
+	p.Count = h.Count
+	below := uint64(0)
+	for i, n := range append(h.AtMost(durations(bounds)), h.Count) {
+		p.BucketCounts[i], below = n-below, n
+	}
+	return p
+}
+
+func newPoint(bounds []float64, sum time.Duration) point {
+	return point{Bounds: slices.Clone(bounds), BucketCounts: make([]uint64, len(bounds)+1), Sum: sum.Seconds()}
+}
+
+// difference is what has come to a histogram since it was as last.
+func difference(last, now point) point {
+	now.Count -= last.Count
+	now.Sum -= last.Sum
+	now.BucketCounts = slices.Clone(now.BucketCounts)
+	for i, n := range last.BucketCounts {
+		now.BucketCounts[i] -= n
+	}
+	return now
 }

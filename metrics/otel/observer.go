@@ -49,8 +49,8 @@ type options struct {
 // WithMeterProvider sets where metrics go. Unset: the global provider, [otel.GetMeterProvider].
 func WithMeterProvider(p metric.MeterProvider) Option { return func(o *options) { o.provider = p } }
 
-// WithoutHistograms leaves wait_time, use_time and create_time out. What remains is read when it is exported and costs a
-// call next to nothing; the histograms cost it two recordings of the SDK, unless there is a [Producer].
+// WithoutHistograms leaves wait_time, use_time and create_time out. What remains is read when it is exported; the histograms cost
+// a call two recordings of the SDK, unless there is a [Producer].
 func WithoutHistograms() Option { return func(o *options) { o.histograms = false } }
 
 // WithEventThreshold sets how long an acquire must have waited for an event on its caller's span. Unset: 1ms, which
@@ -89,6 +89,10 @@ func (o *Observer) pool(name workload.Name) *watched {
 // AcquireDone implements partition.AcquireObserver. An acquire that was refused obtained no connection, and is counted as
 // a rejection instead.
 func (o *Observer) AcquireDone(ctx context.Context, e partition.AcquireEvent) {
+	event := e.Err != nil || e.Waited >= o.threshold
+	if o.wait == nil && !event {
+		return
+	}
 	p := o.pool(e.Pool)
 	if p == nil {
 		return
@@ -96,14 +100,14 @@ func (o *Observer) AcquireDone(ctx context.Context, e partition.AcquireEvent) {
 	if p.wait != nil && e.Err == nil {
 		p.wait.record(ctx, e.Waited)
 	}
-	if e.Err != nil || e.Waited >= o.threshold {
+	if event {
 		tellSpan(ctx, p, e)
 	}
 }
 
 // Released implements partition.ReleaseObserver.
 func (o *Observer) Released(e partition.ReleaseEvent) {
-	if !o.histograms {
+	if o.use == nil {
 		return
 	}
 	if p := o.pool(e.Pool); p != nil {

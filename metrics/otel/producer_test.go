@@ -20,9 +20,9 @@ import (
 var _ sdkmetric.Producer = (*otel.Producer)(nil)
 
 // producing is a rig whose reader has the producer.
-func producing(t *testing.T, producer *otel.Producer, c partition.PoolConfig) *rig {
+func producing(t *testing.T, producer *otel.Producer, c partition.PoolConfig, opts ...sdkmetric.ManualReaderOption) *rig {
 	t.Helper()
-	r := &rig{T: t, reader: sdkmetric.NewManualReader(sdkmetric.WithProducer(producer))}
+	r := &rig{T: t, reader: sdkmetric.NewManualReader(append(opts, sdkmetric.WithProducer(producer))...)}
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))
 	observer, err := otel.NewObserver(otel.WithMeterProvider(provider), otel.WithProducer(producer))
 	if err != nil {
@@ -45,6 +45,48 @@ func kept(t *testing.T, m metricdata.Metrics) metricdata.Metrics {
 	p.StartTime, p.Exemplars = time.Time{}, nil
 	p.Sum = math.Round(p.Sum*1e9) / 1e9 // added up in another order
 	return m
+}
+
+// deltas is a reader that prefers them.
+var deltas = sdkmetric.WithTemporalitySelector(func(sdkmetric.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality })
+
+// bySDK is a rig whose SDK records the histograms for a reader.
+func bySDK(t *testing.T, reader *sdkmetric.ManualReader) *rig {
+	t.Helper()
+	r := &rig{T: t, reader: reader}
+	observer, err := otel.NewObserver(otel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := partition.OpenDB(fakedb.New().Connector(), partition.WithLogger(quiet), partition.WithName("orders"), partition.WithObserver(observer))
+	return r.watch(db, err, observer)
+}
+
+func TestProducerCountsFromOneCollectionToTheNextAsTheSDKDoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sdk := bySDK(t, sdkmetric.NewManualReader(deltas))
+		producer := producing(t, otel.NewProducer(otel.WithDeltas()), partition.PoolConfig{}, deltas)
+		for i, texts := range [][]string{{"ok", "sleep 10ms"}, {"sleep 1s"}, {}, {"ok", "ok"}} {
+			for _, text := range texts {
+				go sdk.mustExec(oltp, text)
+				producer.mustExec(oltp, text)
+				synctest.Wait()
+			}
+			want, got := sdk.collect(), producer.collect()
+			for _, name := range []string{"wait_time", "use_time", "create_time"} {
+				w, there := want["db.client.connection."+name].Data.(metricdata.Histogram[float64])
+				g, here := got["db.client.connection."+name].Data.(metricdata.Histogram[float64])
+				if there != here || there && i > 0 && w.DataPoints[0].StartTime != g.DataPoints[0].StartTime {
+					t.Errorf("%s of %v: %+v, from the SDK %+v", name, texts, g, w)
+				}
+				if there && !reflect.DeepEqual(kept(t, want["db.client.connection."+name]), kept(t, got["db.client.connection."+name])) {
+					t.Errorf("%s of %v: %+v, from the SDK %+v", name, texts, g, w)
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+	})
 }
 
 // The twin is what the SDK records of the same work.

@@ -18,8 +18,9 @@ type watched struct {
 	name    attribute.KeyValue
 	observe []metric.ObserveOption // in the order of the readings
 
-	wait, use, dial recorder  // nil without histograms
-	produced        *produced // nil without a producer: what they are
+	wait, use recorder  // nil unless the SDK keeps histograms
+	dial      recorder  // nil without histograms
+	produced  *produced // nil without a producer
 }
 
 func (o *Observer) newWatched(r *partition.Registry, p *partition.Pool, readings []reading) *watched {
@@ -42,8 +43,8 @@ func (o *Observer) record(w *watched) {
 	switch {
 	case !o.histograms:
 	case o.producer != nil:
-		w.produced = newProduced(set)
-		w.wait, w.use, w.dial = w.produced.wait, w.produced.use, w.produced.dial
+		w.produced = &produced{attributes: set, pool: w.pool, dial: newHistogram(dialBounds)}
+		w.dial = w.produced.dial
 	default:
 		options := []metric.RecordOption{metric.WithAttributeSet(set)}
 		w.wait, w.use, w.dial = instrument{o.wait, options}, instrument{o.use, options}, instrument{o.dial, options}
@@ -51,7 +52,7 @@ func (o *Observer) record(w *watched) {
 }
 
 // Watch has the pools of r exported, from the statistics that they keep anyway, whenever metrics are collected. Call it
-// right after Open: what happens before is in no histogram and on no span. The registration that it returns ends it; that
+// right after Open: what happens before is on no span, and in no histogram that is not kept by the pools. The registration that it returns ends it; that
 // is of use where a registry is closed long before the program ends. An Observer watches one registry: a second call is an
 // error, as is what the meter provider refuses.
 func (o *Observer) Watch(r *partition.Registry) (metric.Registration, error) {
@@ -77,20 +78,21 @@ func (o *Observer) Watch(r *partition.Registry) (metric.Registration, error) {
 		o.pools.Store(nil) // as if it had not been called
 		return nil, err
 	}
-	return o.produce(registered, list), nil
+	return o.produce(registered, list, r), nil
 }
 
 // produce has the producer hand over the histograms of the pools until they are watched no more.
-func (o *Observer) produce(registered metric.Registration, list []*watched) metric.Registration {
+func (o *Observer) produce(registered metric.Registration, list []*watched, r *partition.Registry) metric.Registration {
 	if o.producer == nil || !o.histograms {
 		return registered
 	}
-	r := registration{registered, o.producer, nil}
+	both, since := registration{registered, o.producer, nil}, r.Plan().Since
 	for _, w := range list {
-		r.pools = append(r.pools, w.produced)
+		w.produced.since = since
+		both.pools = append(both.pools, w.produced)
 	}
-	o.producer.add(r.pools)
-	return r
+	o.producer.add(both.pools)
+	return both
 }
 
 func (w *watched) read(out metric.Observer, readings []reading) {

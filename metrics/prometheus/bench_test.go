@@ -3,13 +3,16 @@ package prometheus_test
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
@@ -19,12 +22,27 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
-// Each benchmark of a call runs on a driver that does nothing: as plain database/sql, as partitioned, and with metrics
-// on. What the partition adds to plain may be 1.3 times as much with metrics as the bound without them.
+// Each benchmark of a call is one of package partition's, on a driver that does nothing: as plain database/sql, as partitioned,
+// and with metrics on. `make bench` prints the differences. What the partition adds to plain may be 1.3 times as much with
+// metrics as the bound without them.
 
-func open(b testing.TB, opts ...partition.Option) *sql.DB {
-	opts = append([]partition.Option{partition.WithLogger(quiet), partition.WithDialect(stmttimeout.ClientOnly())}, opts...)
-	db, err := partition.OpenDB(fakedb.Null(), opts...)
+// enforcing is the dialect of a server that keeps the statement timeout itself.
+type enforcing struct{ stmttimeout.Dialect }
+
+func (enforcing) Setup(_ context.Context, _ stmttimeout.Session, want stmttimeout.Settings) (stmttimeout.Applied, error) {
+	return stmttimeout.Applied{
+		Enforcement:      stmttimeout.EnforcedBySession,
+		StatementTimeout: want.StatementTimeout,
+		Restore:          []string{"set"},
+	}, nil
+}
+
+func open(b testing.TB, c sqldriver.Connector, opts ...partition.Option) *sql.DB {
+	opts = append([]partition.Option{
+		partition.WithLogger(quiet), partition.WithDialect(enforcing{stmttimeout.Postgres()}),
+		partition.WithPool(workload.OLTP, partition.PoolConfig{LeakAfter: time.Second, MaxHold: time.Minute}),
+	}, opts...)
+	db, err := partition.OpenDB(c, opts...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -32,88 +50,118 @@ func open(b testing.TB, opts ...partition.Option) *sql.DB {
 	return db
 }
 
-func three(b *testing.B, run func(*testing.B, *sql.DB, context.Context)) {
-	ctx := workload.With(context.Background(), workload.OLTP)
-	b.Run("plain", func(b *testing.B) { run(b, sql.OpenDB(fakedb.Null()), ctx) })
-	b.Run("partitioned", func(b *testing.B) { run(b, open(b), ctx) })
-	b.Run("observed", func(b *testing.B) { run(b, open(b, partition.WithObserver(prometheus.NewObserver())), ctx) })
+func three(b *testing.B, run func(*testing.B, *sql.DB)) {
+	b.Run("plain", func(b *testing.B) { run(b, sql.OpenDB(fakedb.Null())) })
+	b.Run("partitioned", func(b *testing.B) { run(b, open(b, fakedb.Null())) })
+	b.Run("with-metrics", func(b *testing.B) {
+		run(b, open(b, fakedb.Null(), partition.WithObserver(prometheus.NewObserver())))
+	})
 }
 
-func BenchmarkObservedExec(b *testing.B) {
-	three(b, func(b *testing.B, db *sql.DB, ctx context.Context) {
+func BenchmarkExecWithPrometheus(b *testing.B) {
+	three(b, func(b *testing.B, db *sql.DB) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := db.ExecContext(ctx, "UPDATE accounts SET seen = now() WHERE id = 1"); err != nil {
+			if _, err := db.ExecContext(oltp, "UPDATE accounts SET seen = now() WHERE id = 1"); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 }
 
-func BenchmarkObservedQueryRow(b *testing.B) {
-	three(b, func(b *testing.B, db *sql.DB, ctx context.Context) {
+func BenchmarkQueryRowWithPrometheus(b *testing.B) {
+	three(b, func(b *testing.B, db *sql.DB) {
 		b.ReportAllocs()
 		for b.Loop() {
 			var v int64
-			if err := db.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
+			if err := db.QueryRowContext(oltp, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 }
 
-// BenchmarkObserve is what the observer itself does for one call.
-func BenchmarkObserve(b *testing.B) {
-	o := prometheus.NewObserver()
-	b.ReportAllocs()
-	for b.Loop() {
-		o.AcquireDone(context.Background(), partition.AcquireEvent{Pool: workload.OLTP, Waited: 400})
-		o.Released(partition.ReleaseEvent{Pool: workload.OLTP, Held: 20e6})
-	}
+// BenchmarkScrape is the answer of promhttp's handler for 100 pools, each of which has a caller whose statements take a
+// millisecond. The twin is 100 plain handles with client_golang's collector for them, which has 9 series of each.
+func BenchmarkScrape(b *testing.B) {
+	const statement = time.Millisecond
+	b.Run("plain", func(b *testing.B) {
+		metrics, work := prom.NewRegistry(), traffic{}
+		for i := range pools {
+			db := sql.OpenDB(fakedb.NullSleep(statement))
+			defer db.Close()
+			metrics.MustRegister(collectors.NewDBStatsCollector(db, fmt.Sprintf("tenant-%02d", i)))
+			work.add(db, context.Background())
+		}
+		scrape(b, metrics, work)
+	})
+	b.Run("partitioned", func(b *testing.B) {
+		db, metrics := many(b, fakedb.NullSleep(statement))
+		work := traffic{}
+		for i := range pools {
+			work.add(db, in(tenant(i)))
+		}
+		scrape(b, metrics, work)
+	})
 }
 
-// BenchmarkScrape is a scrape of 100 pools, all of them at work: collecting alone, and the handler that writes the text
-// as well.
-func BenchmarkScrape(b *testing.B) {
-	observer := prometheus.NewObserver()
-	opts := []partition.Option{partition.WithObserver(observer)}
-	var names []workload.Name
-	for i := range 96 { // with the four standard ones
-		names = append(names, workload.Name(fmt.Sprintf("tenant-%02d", i)))
-		opts = append(opts, partition.WithPool(names[i], partition.PoolConfig{MaxOpenConns: 2}))
+// BenchmarkScrapeFlatOut is the same beside one caller that never rests, and goes from pool to pool.
+func BenchmarkScrapeFlatOut(b *testing.B) {
+	db, metrics := many(b, fakedb.Null())
+	var contexts []context.Context
+	for i := range pools {
+		contexts = append(contexts, in(tenant(i)))
 	}
-	db := open(b, opts...)
+	work := traffic{}
+	work.add(db, contexts...)
+	scrape(b, metrics, work)
+}
+
+const pools = 100
+
+func tenant(i int) workload.Name { return workload.Name(fmt.Sprintf("tenant-%02d", i)) }
+
+// many opens a handle of as many pools, with a collector for them.
+func many(b *testing.B, c sqldriver.Connector) (*sql.DB, *prom.Registry) {
+	observer := prometheus.NewObserver()
+	opts := []partition.Option{partition.WithObserver(observer), partition.WithDefault(tenant(0))}
+	for _, standard := range []workload.Name{workload.OLTP, workload.Reporting, workload.Batch, workload.Admin} {
+		opts = append(opts, partition.WithoutPool(standard))
+	}
+	for i := range pools {
+		opts = append(opts, partition.WithPool(tenant(i), partition.PoolConfig{MaxOpenConns: 2}))
+	}
+	db := open(b, c, opts...)
 	registry, _ := partition.RegistryOf(db)
 	metrics := prom.NewRegistry()
 	metrics.MustRegister(prometheus.NewCollector(registry, observer))
+	return db, metrics
+}
 
-	stop := work(db, append(names, workload.OLTP, workload.Reporting, workload.Batch, workload.Admin))
-	defer stop()
-	b.Run("gather", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := metrics.Gather(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("http", func(b *testing.B) {
-		handler, request := promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}), httptest.NewRequest("GET", "/metrics", nil)
-		for b.Loop() {
-			handler.ServeHTTP(nobody{}, request)
+// traffic is callers, each of whom does one statement after the other, under its contexts by turns.
+type traffic []func(until context.Context)
+
+func (t *traffic) add(db *sql.DB, contexts ...context.Context) {
+	*t = append(*t, func(until context.Context) {
+		for i := 0; until.Err() == nil; i++ {
+			db.ExecContext(contexts[i%len(contexts)], "UPDATE accounts SET seen = now()")
 		}
 	})
 }
 
-// work keeps a caller busy in all pools, one after the other.
-func work(db *sql.DB, names []workload.Name) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+func scrape(b *testing.B, metrics *prom.Registry, work traffic) {
+	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	all.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			db.ExecContext(workload.With(ctx, names[i%len(names)]), "UPDATE accounts SET seen = now()")
-		}
-	})
-	return func() { cancel(); all.Wait() }
+	for _, caller := range work {
+		all.Go(func() { caller(ctx) })
+	}
+	handler, request := promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}), httptest.NewRequest("GET", "/metrics", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		handler.ServeHTTP(nobody{}, request)
+	}
+	stop()
+	all.Wait()
 }
 
 // nobody reads what is written, as the network would.

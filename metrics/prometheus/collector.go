@@ -2,35 +2,36 @@ package prometheus
 
 import (
 	"cmp"
-	"math"
+	"slices"
 
 	prom "github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 )
 
 var _ prom.Collector = (*Collector)(nil)
 
-// Collector collects the pools of one registry. A scrape reads each pool's statistics once, under that pool's lock for
-// less than a microsecond.
+// Collector collects the pools of one registry, from what these keep anyway. A scrape takes each pool's lock for some
+// microseconds.
 type Collector struct {
-	pools []*collected
+	pools         []watched
+	families      []*family
+	distributions []*distribution
 }
 
-// collected is a pool with what does not change about its series.
-type collected struct {
-	pool       *partition.Pool
-	seen       *observed
-	values     []series // in the order of the table of values
-	histograms []series // in that of the table of histograms
+// watched is a pool with what an Observer has seen of it.
+type watched struct {
+	pool *partition.Pool
+	seen *observed
 }
 
 // unnamed is the db_name of a registry without a name, since to Prometheus an empty label is none.
 const unnamed = "default"
 
 // NewCollector returns the collector of a registry, to be registered once. The observer is the one that the registry was
-// opened with, [partition.WithObserver]. With nil in its place a call costs nothing more, and what only an observer
-// counts stays at zero: the histograms, and why connections were closed.
+// opened with, [partition.WithObserver]. With nil in its place what only an observer sees stays at zero: how long dials took,
+// and why connections were closed.
 //
 // db_name is what [partition.WithName] said, or "default": of several registries without a name the second is refused when
 // it is registered.
@@ -39,33 +40,27 @@ func NewCollector(r *partition.Registry, o *Observer) *Collector {
 		o = NewObserver()
 	}
 	c := &Collector{}
+	var labels []poolLabels
 	for _, p := range r.Pools() {
-		c.pools = append(c.pools, newCollected(r, p, o))
+		c.pools = append(c.pools, watched{p, o.pool(p.Name())})
+		labels = append(labels, newPoolLabels(cmp.Or(r.Name(), unnamed), string(p.Name())))
 	}
-	return c
-}
-
-// newCollected makes both labels constant ones, since client_golang compares how the labels of a name are made: see the
-// package's documentation on plain handles.
-func newCollected(r *partition.Registry, p *partition.Pool, o *Observer) *collected {
-	labels := prom.Labels{"db_name": cmp.Or(r.Name(), unnamed), "pool": string(p.Name())}
-	c := &collected{pool: p, seen: o.pool(p.Name())}
-	for _, v := range values {
-		c.values = append(c.values, newSeries(v.name, v.help, v.label, v.labelValue, labels))
-	}
+	c.families = newFamilies(labels)
 	for _, h := range histograms {
-		c.histograms = append(c.histograms, newSeries(h.name, h.help, "", "", labels))
+		c.distributions = append(c.distributions, newDistribution(h, o, labels))
 	}
 	return c
 }
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(ch chan<- *prom.Desc) {
-	for _, p := range c.pools {
-		for _, s := range p.values {
+	for _, f := range c.families {
+		for _, s := range f.series {
 			ch <- s.desc
 		}
-		for _, s := range p.histograms {
+	}
+	for _, d := range c.distributions {
+		for _, s := range d.series {
 			ch <- s.desc
 		}
 	}
@@ -73,25 +68,26 @@ func (c *Collector) Describe(ch chan<- *prom.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(ch chan<- prom.Metric) {
-	for _, p := range c.pools {
-		p.collect(ch)
+	snapshots := make([]snapshot, len(c.pools))
+	for i, p := range c.pools {
+		snapshots[i] = snapshot{p.pool.Stats(), p.pool.Config(), p.seen}
+	}
+	for _, f := range c.families {
+		f.collect(ch, snapshots)
+	}
+	for _, d := range c.distributions {
+		d.collect(ch, c.pools)
 	}
 }
 
-func (p *collected) collect(ch chan<- prom.Metric) {
-	s := p.snapshot()
-	samples := make([]sample, len(values)) // at once: one by one they would be most of what a scrape allocates
-	for i := range values {
-		if v := values[i].read(&s); !math.IsNaN(v) {
-			samples[i] = sample{&p.values[i], values[i].kind, v}
-			ch <- &samples[i]
-		}
-	}
-	for i := range histograms {
-		ch <- distribution{&p.histograms[i], histograms[i].of(p.seen)}
-	}
+// poolLabels are the labels that all series of a pool have. They are made once, since a scrape looks at each several times.
+type poolLabels struct {
+	constant prom.Labels
+	pairs    []*dto.LabelPair
 }
 
-func (p *collected) snapshot() snapshot {
-	return snapshot{Stats: p.pool.Stats(), config: p.pool.Config(), closed: p.seen.closes()}
+func newPoolLabels(db, pool string) poolLabels {
+	l := poolLabels{constant: prom.Labels{"db_name": db, "pool": pool}}
+	l.pairs = slices.Clip(prom.MakeLabelPairs(prom.NewDesc("any", "", nil, l.constant), nil))
+	return l
 }

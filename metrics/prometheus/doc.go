@@ -17,6 +17,10 @@
 // connections are in go_sql_max_lifetime_closed_total, since the pools do not tell lifetime and idle time apart. What that
 // collector does not know is named sqlbulkhead_.
 //
+// All of it is read when it is scraped, and a call costs nothing more. sqlbulkhead_wait_seconds and sqlbulkhead_hold_seconds are
+// the pools' own histograms, as [partition.Pool.Waits] and [partition.Pool.Holds] return them: since Open, of callers that got a
+// connection, those who found one idle at once with a wait of 0. The observer sees dials and closed connections.
+//
 // Of statements that were cut short, by their timeout or by a caller that gave up, sqlbulkhead_statements_ending is how many
 // are awaited to end on the server, their permits in use until then; sqlbulkhead_statements_ended_total has an outcome:
 // confirmed, forced or unknown. sqlbulkhead_end_problem is 1 while they cannot be ended there, of all pools of that server;

@@ -5,14 +5,16 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
 )
 
 // Upper bounds of buckets in seconds. They are few, since each is a series per pool, and where the limits of pools usually
 // lie: acquire timeouts of 50 ms to 5 s, statement timeouts of 5 s to 15 min.
 var (
 	defaultWait = []float64{.0001, .001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
-	defaultHold = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 900}
-	defaultDial = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
+	defaultHold = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 15, 60, 300, 900}
+	defaultDial = []float64{.001, .005, .025, .1, .5, 1, 5}
 )
 
 // bounds are the upper bounds of a histogram's buckets, ascending; the bucket above them all has none.
@@ -32,9 +34,17 @@ func newBounds(seconds []float64) bounds {
 	return b
 }
 
-// histogram counts durations without a lock: every call of the service passes here twice, on every processor at once. A
-// snapshot that is taken meanwhile may lack the sum of what it counts already, or have it too early, by as many calls as
-// are in progress.
+// kept returns the bounds that are nearest to b of those that the pools' own histograms have.
+func (b bounds) kept() bounds {
+	var seconds []float64
+	for _, limit := range b.limits {
+		seconds = append(seconds, float64(partition.HistogramBound(limit))/float64(time.Second))
+	}
+	return newBounds(seconds)
+}
+
+// histogram counts durations without a lock. A snapshot that is taken meanwhile may lack the sum of what it counts already, or
+// have it too early.
 type histogram struct {
 	bounds bounds
 	counts []atomic.Uint64 // one more than there are bounds
@@ -55,13 +65,13 @@ func (h *histogram) observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-// cumulative returns how many were at most each bound, and how many there are in all.
-func (h *histogram) cumulative() (atMost []uint64, total uint64, sum time.Duration) {
-	sum = time.Duration(h.sum.Load())
-	atMost = make([]uint64, len(h.bounds.limits))
-	for i := range atMost {
-		total += h.counts[i].Load()
-		atMost[i] = total
+func (h *histogram) read() durations {
+	d := durations{atMost: make([]uint64, len(h.bounds.limits)), sum: time.Duration(h.sum.Load())}
+	for i := range h.counts {
+		d.total += h.counts[i].Load()
+		if i < len(d.atMost) {
+			d.atMost[i] = d.total
+		}
 	}
-	return atMost, total + h.counts[len(atMost)].Load(), sum
+	return d
 }

@@ -14,9 +14,8 @@ func TestBoundBelongsToItsBucket(t *testing.T) {
 	for _, d := range []time.Duration{0, time.Millisecond, time.Millisecond + 1, 10 * time.Millisecond, time.Second} {
 		h.observe(d)
 	}
-	atMost, total, sum := h.cumulative()
-	if !slices.Equal(atMost, []uint64{2, 4}) || total != 5 || sum != 1012*time.Millisecond+1 {
-		t.Errorf("at most %v, in all %d, together %v", atMost, total, sum)
+	if d := h.read(); !slices.Equal(d.atMost, []uint64{2, 4}) || d.total != 5 || d.sum != 1012*time.Millisecond+1 {
+		t.Errorf("%+v", d)
 	}
 }
 
@@ -32,8 +31,8 @@ func TestNothingIsLostBetweenManyCallers(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, total, sum := h.cumulative(); total != 8000 || sum != 28*time.Second {
-		t.Errorf("%d, together %v", total, sum)
+	if d := h.read(); d.total != 8000 || d.sum != 28*time.Second {
+		t.Errorf("%+v", d)
 	}
 }
 
@@ -42,5 +41,14 @@ func TestBoundsAreSortedAndFinite(t *testing.T) {
 	b := newBounds([]float64{1, .1, math.Inf(1), 1, math.NaN()})
 	if !slices.Equal(b.seconds, []float64{.1, 1}) || !slices.Equal(b.limits, []time.Duration{time.Second / 10, time.Second}) {
 		t.Errorf("%v %v", b.seconds, b.limits)
+	}
+}
+
+func TestPoolsHaveTheDefaultBounds(t *testing.T) {
+	t.Parallel()
+	for _, seconds := range [][]float64{defaultWait, defaultHold} {
+		if got := newBounds(seconds).kept().seconds; !slices.Equal(got, seconds) {
+			t.Errorf("of %v there are %v", seconds, got)
+		}
 	}
 }

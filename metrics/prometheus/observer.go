@@ -1,7 +1,6 @@
 package prometheus
 
 import (
-	"context"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -10,15 +9,11 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
-var (
-	_ partition.AcquireObserver = (*Observer)(nil)
-	_ partition.ReleaseObserver = (*Observer)(nil)
-	_ partition.ConnObserver    = (*Observer)(nil)
-)
+var _ partition.ConnObserver = (*Observer)(nil)
 
-// Observer counts what a registry's own statistics do not: how waits, holds and dials are distributed, and why
-// connections were closed. It is made first, given to [partition.WithObserver], and then to [NewCollector]; each registry
-// needs one of its own. It costs a call some 60 ns and no allocation.
+// Observer counts what a registry does not: how dials are distributed, and why connections were closed. It is made first,
+// given to [partition.WithObserver], and then to [NewCollector]; each registry needs one of its own. It is told of connections,
+// not of calls, and costs a call nothing.
 type Observer struct {
 	wait, hold, dial bounds
 
@@ -30,17 +25,18 @@ type Observer struct {
 type Option func(*Observer)
 
 // WithWaitBuckets sets the upper bounds, in seconds, of the buckets of sqlbulkhead_wait_seconds. Unset: from 100µs to 5s.
-// The bucket for what is above them all need not be given.
+// The bucket for what is above them all need not be given. Instead of a bound that the pools' own histograms do not have (see
+// [partition.Histogram]) the nearest is exported, and its le says which: 0.25 for 0.256.
 func WithWaitBuckets(seconds ...float64) Option {
-	return func(o *Observer) { o.wait = newBounds(seconds) }
+	return func(o *Observer) { o.wait = newBounds(seconds).kept() }
 }
 
-// WithHoldBuckets sets those of sqlbulkhead_hold_seconds. Unset: from 500µs to 15min.
+// WithHoldBuckets sets those of sqlbulkhead_hold_seconds, in the same way. Unset: from 500µs to 15min.
 func WithHoldBuckets(seconds ...float64) Option {
-	return func(o *Observer) { o.hold = newBounds(seconds) }
+	return func(o *Observer) { o.hold = newBounds(seconds).kept() }
 }
 
-// WithDialBuckets sets those of sqlbulkhead_dial_seconds. Unset: from 1ms to 5s.
+// WithDialBuckets sets those of sqlbulkhead_dial_seconds, exactly. Unset: from 1ms to 5s.
 func WithDialBuckets(seconds ...float64) Option {
 	return func(o *Observer) { o.dial = newBounds(seconds) }
 }
@@ -57,7 +53,7 @@ func NewObserver(opts ...Option) *Observer {
 
 // observed is what is seen of one pool.
 type observed struct {
-	wait, hold, dial *histogram
+	dial *histogram
 
 	mu     sync.Mutex // guards closed; a leaf
 	closed map[partition.CloseReason]uint64
@@ -77,24 +73,12 @@ func (o *Observer) addPool(name workload.Name) *observed {
 	pools := maps.Clone(*o.pools.Load())
 	if pools[name] == nil {
 		pools[name] = &observed{
-			wait: newHistogram(o.wait), hold: newHistogram(o.hold), dial: newHistogram(o.dial),
-			closed: make(map[partition.CloseReason]uint64),
+			dial: newHistogram(o.dial), closed: make(map[partition.CloseReason]uint64),
 		}
 		o.pools.Store(&pools)
 	}
 	return pools[name]
 }
-
-// AcquireDone implements partition.AcquireObserver. An acquire that was refused waited for nothing, and would make the
-// waits of those that were served look like the timeout.
-func (o *Observer) AcquireDone(_ context.Context, e partition.AcquireEvent) {
-	if e.Err == nil {
-		o.pool(e.Pool).wait.observe(e.Waited)
-	}
-}
-
-// Released implements partition.ReleaseObserver.
-func (o *Observer) Released(e partition.ReleaseEvent) { o.pool(e.Pool).hold.observe(e.Held) }
 
 // ConnOpened implements partition.ConnObserver. How long a dial took that failed says more of its timeout than of the
 // server; failures are counted apart.
@@ -112,9 +96,9 @@ func (o *Observer) ConnClosed(e partition.ConnEvent) {
 	p.closed[e.Reason]++
 }
 
-// closes returns how many connections were closed for each reason.
-func (p *observed) closes() map[partition.CloseReason]uint64 {
+// closes returns how many connections were closed for a reason.
+func (p *observed) closes(reason partition.CloseReason) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return maps.Clone(p.closed)
+	return p.closed[reason]
 }

@@ -12,7 +12,7 @@ import (
 type snapshot struct {
 	partition.Stats
 	config partition.PoolConfig
-	closed map[partition.CloseReason]uint64
+	seen   *observed
 }
 
 const (
@@ -45,12 +45,12 @@ var values = []value{
 	{"go_sql_wait_duration_seconds_total", "The total time blocked waiting for a new connection.", counter, "", "",
 		func(s *snapshot) float64 { return s.WaitTime.Seconds() }},
 	{"go_sql_max_idle_closed_total", "The total number of connections closed due to SetMaxIdleConns.", counter, "", "",
-		func(s *snapshot) float64 { return float64(s.closed[partition.CloseSurplus]) }},
+		func(s *snapshot) float64 { return float64(s.seen.closes(partition.CloseSurplus)) }},
 	// The pools do not tell the two kinds of expiry apart: all of it stands in the second, so that a sum is right.
 	{"go_sql_max_idle_time_closed_total", "The total number of connections closed due to SetConnMaxIdleTime.", counter, "", "",
 		func(*snapshot) float64 { return 0 }},
 	{"go_sql_max_lifetime_closed_total", "The total number of connections closed due to SetConnMaxLifetime.", counter, "", "",
-		func(s *snapshot) float64 { return float64(s.closed[partition.CloseExpired]) }},
+		func(s *snapshot) float64 { return float64(s.seen.closes(partition.CloseExpired)) }},
 
 	{"sqlbulkhead_queue_depth", "Callers that wait for a connection now.", gauge, "", "",
 		func(s *snapshot) float64 { return float64(s.Waiting) }},
@@ -99,15 +99,15 @@ var values = []value{
 	{"sqlbulkhead_dial_failures_total", "Connections that could not be opened, or not set up.", counter, "", "",
 		func(s *snapshot) float64 { return float64(s.OpenFailures) }},
 	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseBad),
-		func(s *snapshot) float64 { return float64(s.closed[partition.CloseBad]) }},
+		func(s *snapshot) float64 { return float64(s.seen.closes(partition.CloseBad)) }},
 	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseExpired),
-		func(s *snapshot) float64 { return float64(s.closed[partition.CloseExpired]) }},
+		func(s *snapshot) float64 { return float64(s.seen.closes(partition.CloseExpired)) }},
 	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseSurplus),
-		func(s *snapshot) float64 { return float64(s.closed[partition.CloseSurplus]) }},
+		func(s *snapshot) float64 { return float64(s.seen.closes(partition.CloseSurplus)) }},
 	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseShutdown),
-		func(s *snapshot) float64 { return float64(s.closed[partition.CloseShutdown]) }},
+		func(s *snapshot) float64 { return float64(s.seen.closes(partition.CloseShutdown)) }},
 	{"sqlbulkhead_connections_closed_total", closings, counter, "reason", string(partition.CloseReclaimed),
-		func(s *snapshot) float64 { return float64(s.closed[partition.CloseReclaimed]) }},
+		func(s *snapshot) float64 { return float64(s.seen.closes(partition.CloseReclaimed)) }},
 }
 
 const (
@@ -116,17 +116,27 @@ const (
 	endings    = "Statements that were cut short, by what is known of their end on the server."
 )
 
-// histograms are the metrics that an [Observer] feeds.
-var histograms = []struct {
+// histogramRow is a histogram of each pool.
+type histogramRow struct {
 	name, help string
-	of         func(*observed) *histogram
-}{
+	bounds     func(*Observer) bounds
+	of         func(watched, bounds) durations
+}
+
+var histograms = []histogramRow{
 	{"sqlbulkhead_wait_seconds", "How long callers that got a connection waited for it: queue and dial together.",
-		func(o *observed) *histogram { return o.wait }},
+		func(o *Observer) bounds { return o.wait },
+		func(w watched, b bounds) durations { return ofPool(w.pool.Waits(), b) }},
 	{"sqlbulkhead_hold_seconds", "How long connections were held: by a query, a transaction, a *sql.Conn.",
-		func(o *observed) *histogram { return o.hold }},
+		func(o *Observer) bounds { return o.hold },
+		func(w watched, b bounds) durations { return ofPool(w.pool.Holds(), b) }},
 	{"sqlbulkhead_dial_seconds", "How long it took to open a connection and set it up.",
-		func(o *observed) *histogram { return o.dial }},
+		func(o *Observer) bounds { return o.dial },
+		func(w watched, _ bounds) durations { return w.seen.dial.read() }},
+}
+
+func ofPool(h partition.Histogram, b bounds) durations {
+	return durations{h.AtMost(b.limits), h.Count, h.Sum}
 }
 
 func boolean(b bool) float64 {

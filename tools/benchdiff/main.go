@@ -1,4 +1,4 @@
-// Benchdiff runs the benchmarks of a package several times and prints each
+// Benchdiff runs the benchmarks of packages several times and prints each
 // beside its twin on plain database/sql: the fastest of the runs, since
 // whatever else a machine does only ever slows a benchmark down, and the
 // difference, with the bound that it has to hold.
