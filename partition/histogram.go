@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"sync/atomic"
@@ -127,9 +128,9 @@ func (h *histogram) quantile(q float64) time.Duration {
 	if n == 0 {
 		return 0
 	}
-	last := uint64(q * float64(n-1))
+	rank := max(uint64(math.Ceil(q*float64(n))), 1)
 	for i, seen := 0, uint64(0); ; i++ {
-		if seen += h[i]; seen > last {
+		if seen += h[i]; seen >= rank {
 			return bounds[min(i, finite-1)]
 		}
 	}

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,11 +19,24 @@ func TestQuantileIsNeverTooShortAndAtMostAnEighthTooLong(t *testing.T) {
 		}
 		slices.Sort(holds)
 		for _, q := range []float64{0, 0.5, 0.99, 1} {
-			exact, got := holds[int(q*float64(len(holds)-1))], h.quantile(q)
+			exact, got := holds[max(int(math.Ceil(q*float64(len(holds)))), 1)-1], h.quantile(q)
 			if got < exact || got > exact+exact/8+1 {
 				t.Fatalf("quantile %g of %d: %v, exactly %v", q, len(holds), got, exact)
 			}
 		}
+	}
+}
+
+func TestP99OfFewIsTheLongest(t *testing.T) {
+	t.Parallel()
+	var h histogram
+	h.add(time.Millisecond, 1)
+	h.add(time.Second, 1)
+	if got := h.quantile(0.99); got != time.Second {
+		t.Errorf("%v", got)
+	}
+	if got := h.quantile(0.5); got != time.Millisecond {
+		t.Errorf("the median: %v", got)
 	}
 }
 
