@@ -39,6 +39,7 @@ type guard struct {
 	timer    *time.Timer
 	seen     uint64 // state of the lazy call that a tick has seen first
 	seenTill time.Duration
+	stuckAt  time.Duration // when the call that a tick has ended is stuck; 0: none was
 }
 
 // The low bits of the state.
@@ -216,7 +217,7 @@ func (g *guard) expire() context.CancelFunc {
 		s := g.state.Load()
 		switch {
 		case s == fired:
-			return g.unlessLeft()
+			return g.endStuckLocked()
 		case s&running == 0:
 			return nil
 		}
@@ -234,19 +235,28 @@ func (g *guard) expire() context.CancelFunc {
 			return nil
 		}
 		if g.state.CompareAndSwap(s, fired) {
-			g.armLocked(t + stuckAfter)
+			g.stuckAt = t + stuckAfter
+			g.armLocked(g.stuckAt)
 			return g.cancel
 		}
 	}
 }
 
-func (g *guard) unlessLeft() func() {
+// endStuckLocked is for a tick that finds the guard fired. If it was revoked, who did that sees to the rest.
+func (g *guard) endStuckLocked() func() {
 	select {
 	case <-g.left:
 		return nil
 	default:
-		return g.stuck
 	}
+	switch {
+	case g.stuckAt == 0:
+		return nil
+	case Now() < g.stuckAt: // a tick that was set before the other fired
+		g.armLocked(g.stuckAt)
+		return nil
+	}
+	return g.stuck
 }
 
 // deadlineLocked is the deadline of call s. If another call has begun meanwhile it is that one's, or a mixture: then

@@ -129,6 +129,22 @@ func TestLazyGuardLeavesQuickCallsAlone(t *testing.T) {
 	})
 }
 
+// The timer may still be set for an earlier call.
+func TestRevokedCallIsNotTakenForStuckByALateTick(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(func() { t.Error("broken off") })
+		g.enter(Now()+time.Second, 0, func() {})
+		g.exit()
+		g.enter(Now()+time.Minute, 0, func() {})
+		time.Sleep(999 * time.Millisecond)
+		if g.revoke()&running == 0 {
+			t.Error("no call was running")
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 // The race that everything hangs on, in real time: calls that end about when their guard fires.
 func TestEndOfACallAndItsGuardAgreeOnWhoWon(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func (r *Registry) Apply(c Config) error {
 	if err != nil {
 		return err
 	}
-	r.budget = o.budget
+	r.budget.Store(int64(o.budget))
 	// Those that shrink come first, so that the sizes never add up to more than the budget.
 	growth := func(p *Pool) int { return pools[p.name].MaxOpenConns - int(p.limit.Load()) }
 	for _, p := range slices.SortedStableFunc(slices.Values(r.sorted), func(a, b *Pool) int { return cmp.Compare(growth(a), growth(b)) }) {

@@ -247,13 +247,16 @@ func TestAppliesAndResizesTogetherKeepToTheBudgetUnderLoad(t *testing.T) {
 				}
 			})
 		}
-		for i := range 3 {
+		for i := range 4 {
 			all.Go(func() {
 				for time.Now().Before(end) {
 					n := 1 + rand.IntN(budget)
-					if i == 0 {
+					switch i {
+					case 0:
 						r.pool(workload.Reporting).Resize(n)
-					} else {
+					case 1:
+						r.reg.Plan()
+					default:
 						r.reg.Apply(partition.Config{Pools: pools{
 							workload.OLTP:      {MaxOpenConns: n, MaxWaiting: n, StatementTimeout: time.Duration(n) * time.Second},
 							workload.Reporting: {MaxOpenConns: 1 + rand.IntN(budget), AcquireTimeout: time.Duration(n) * ms},

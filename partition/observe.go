@@ -126,8 +126,8 @@ func (r *Registry) newCarrier(s *server) *Pool {
 
 // connsOn is how many connections the pools of a server may have together.
 func (r *Registry) connsOn(s *server) (n int) {
-	if s == r.servers[0] && r.budget > 0 {
-		return r.budget
+	if budget := int(r.budget.Load()); s == r.servers[0] && budget > 0 {
+		return budget
 	}
 	for _, p := range r.poolsOn(s) {
 		n += int(p.limit.Load())

@@ -102,7 +102,7 @@ func (r *Registry) Plan() Plan {
 	now := driver.Now()
 	p := Plan{
 		Mode: r.mode, Since: r.since, Window: time.Since(r.since), Headroom: planHeadroom,
-		Budget: r.connsOn(r.servers[0]), budgeted: r.budget > 0,
+		Budget: r.connsOn(r.servers[0]), budgeted: r.budget.Load() > 0,
 		Untagged: r.untagged(), UnknownTags: r.unknownTags.Load(),
 	}
 	for _, pool := range r.sorted {

@@ -32,7 +32,7 @@ type Registry struct {
 	def        *Pool // nil if untagged contexts are refused
 	fallback   *Pool // nil if unknown tags are refused
 	requireTag bool
-	budget     int // 0: none; resizeMu guards it
+	budget     atomic.Int64 // 0: none; written under resizeMu
 
 	mode        Mode
 	since       time.Time
@@ -66,10 +66,11 @@ func RegistryOf(db *sql.DB) (*Registry, bool) {
 func newRegistry(o *options, main *server, own map[workload.Name]*server, configs map[workload.Name]PoolConfig) *Registry {
 	r := &Registry{
 		name: o.name, texts: driver.NewTexts(), observers: o.observers, logger: o.logger,
-		requireTag: o.requireTag, budget: o.budget, opts: o.opts, fixed: o.fixed(), mode: cmp.Or(o.mode, Enforce), since: time.Now(),
+		requireTag: o.requireTag, opts: o.opts, fixed: o.fixed(), mode: cmp.Or(o.mode, Enforce), since: time.Now(),
 		pools:   make(map[workload.Name]*Pool),
 		servers: []*server{main},
 	}
+	r.budget.Store(int64(o.budget))
 	if r.name != "" {
 		r.logger = r.logger.With("registry", r.name)
 	}
@@ -190,7 +191,8 @@ func (r *Registry) totalOpenConns() (total int) {
 // checkBudget refuses a size that would take the pools of the shared server past the budget.
 func (r *Registry) checkBudget(resized *Pool, size int) error {
 	main := r.servers[0]
-	if r.budget == 0 || resized.server != main {
+	budget := int(r.budget.Load())
+	if budget == 0 || resized.server != main {
 		return nil
 	}
 	sum := size
@@ -199,9 +201,9 @@ func (r *Registry) checkBudget(resized *Pool, size int) error {
 			sum += int(p.limit.Load())
 		}
 	}
-	if sum > r.budget {
+	if sum > budget {
 		return fmt.Errorf("partition: pool %q: MaxOpenConns %d would make %d connections in all, the budget is %d",
-			string(resized.name), size, sum, r.budget)
+			string(resized.name), size, sum, budget)
 	}
 	return nil
 }
