@@ -42,7 +42,7 @@ func TestServiceIsAdoptedStepByStep(t *testing.T) {
 	t.Log("4. read the plan")
 	n.does("seq 100 | xargs -P 30 -I{} curl -s -o /dev/null localhost:8080/report")
 	plan := n.does("curl localhost:8080/plan")
-	for _, want := range []string{"mode observe", "oltp", "reporting", "squeezed"} {
+	for _, want := range []string{"mode observe", "oltp", "reporting", "too small"} { // squeezed, too, unless the machine is slow
 		if !strings.Contains(plan, want) {
 			t.Errorf("the plan says nothing of %s", want)
 		}
