@@ -151,18 +151,8 @@ func (g *Gate) addLocked(n int64) {
 	g.used(unread)
 }
 
-// Acquire takes a permit, waiting for it at most timeout and at most until ctx is done. A timeout of zero or less
-// does not wait. It returns ErrFull, ErrTimeout, ErrPaused, ErrClosed or the context's error.
-func (g *Gate) Acquire(ctx context.Context, timeout time.Duration) error {
-	w, err := g.Enter(timeout > 0)
-	if w == nil {
-		return err
-	}
-	return g.Wait(ctx, w, timeout)
-}
-
-// Enter is Acquire up to where it would wait: it takes a permit (nil, nil), refuses (nil, err), or returns a place in the
-// queue, to be given to Wait. Without patience it refuses with ErrTimeout instead.
+// Enter takes a permit (nil, nil), refuses (nil, err) with ErrFull, ErrPaused or ErrClosed, or returns a place in the queue,
+// which has to be given to Wait. Without patience it refuses with ErrTimeout instead.
 func (g *Gate) Enter(patience bool) (*Waiter, error) {
 	g.mu.Lock()
 	defer g.Unlock()
@@ -185,7 +175,8 @@ func (g *Gate) Enter(patience bool) (*Waiter, error) {
 	return w, nil
 }
 
-// Wait is the rest of an Acquire that Enter began.
+// Wait waits for the permit at most timeout, and at most until ctx is done. It returns ErrTimeout, ErrPaused, ErrClosed or the
+// context's error.
 func (g *Gate) Wait(ctx context.Context, w *Waiter, timeout time.Duration) error {
 	began := time.Now()
 	err := g.wait(ctx, w, timeout)

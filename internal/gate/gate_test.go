@@ -21,6 +21,15 @@ func clock() time.Duration { return time.Since(epoch) }
 // newGate is a gate whose owner parks nothing.
 func newGate(limit, maxWaiting int) *Gate { return New(limit, maxWaiting, clock, nil) }
 
+// Acquire is all that a caller does. A timeout of zero or less does not wait.
+func (g *Gate) Acquire(ctx context.Context, timeout time.Duration) error {
+	w, err := g.Enter(timeout > 0)
+	if w == nil {
+		return err
+	}
+	return g.Wait(ctx, w, timeout)
+}
+
 func (g *Gate) reserve() bool {
 	g.Lock()
 	defer g.Unlock()
