@@ -15,9 +15,9 @@ import (
 
 // Bounds of the histograms, in seconds. The conventions name none, and the SDK's own are for milliseconds.
 var (
-	waitBounds = []float64{.0001, .001, .005, .01, .025, .05, .1, .25, .5, 1, 5}
-	useBounds  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 15, 60, 300, 900}
-	dialBounds = []float64{.001, .005, .025, .1, .5, 1, 5}
+	waitBounds = newBounds(.0001, .001, .005, .01, .025, .05, .1, .25, .5, 1, 5)
+	useBounds  = newBounds(.0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 15, 60, 300, 900)
+	dialBounds = newBounds(.001, .005, .025, .1, .5, 1, 5)
 )
 
 var (
@@ -40,30 +40,36 @@ func (i instrument) record(ctx context.Context, d time.Duration) {
 	i.Record(ctx, d.Seconds(), i.options...)
 }
 
+// bounds are the upper bounds of a histogram's buckets.
+type bounds struct {
+	seconds []float64
+	limits  []time.Duration // the same, to be compared with
+}
+
+func newBounds(seconds ...float64) bounds {
+	b := bounds{seconds: seconds}
+	for _, s := range seconds {
+		b.limits = append(b.limits, time.Duration(math.Round(s*float64(time.Second))))
+	}
+	return b
+}
+
 // histogram is one that is kept here, without a lock. A point that is read meanwhile may lack the sum of what it counts already,
 // or have it too early.
 type histogram struct {
-	bounds []float64
-	limits []time.Duration // the same, to be compared with
+	bounds bounds
 	counts []atomic.Uint64 // one more
 	sum    atomic.Int64    // in nanoseconds
 }
 
-func newHistogram(bounds []float64) *histogram {
-	return &histogram{bounds: bounds, limits: durations(bounds), counts: make([]atomic.Uint64, len(bounds)+1)}
-}
-
-func durations(seconds []float64) (all []time.Duration) {
-	for _, s := range seconds {
-		all = append(all, time.Duration(math.Round(s*float64(time.Second))))
-	}
-	return all
+func newHistogram(b bounds) *histogram {
+	return &histogram{bounds: b, counts: make([]atomic.Uint64, len(b.limits)+1)}
 }
 
 // record looks for the bucket from below: most of what is counted is short.
 func (h *histogram) record(_ context.Context, d time.Duration) {
 	i := 0
-	for i < len(h.limits) && d > h.limits[i] {
+	for i < len(h.bounds.limits) && d > h.bounds.limits[i] {
 		i++
 	}
 	h.counts[i].Add(1)
@@ -83,18 +89,18 @@ func (h *histogram) point() point {
 }
 
 // pointOf is one that a pool keeps.
-func pointOf(h partition.Histogram, bounds []float64) point {
-	p := newPoint(bounds, h.Sum)
+func pointOf(h partition.Histogram, b bounds) point {
+	p := newPoint(b, h.Sum)
 	p.Count = h.Count
 	below := uint64(0)
-	for i, n := range append(h.AtMost(durations(bounds)), h.Count) {
+	for i, n := range append(h.AtMost(b.limits), h.Count) {
 		p.BucketCounts[i], below = n-below, n
 	}
 	return p
 }
 
-func newPoint(bounds []float64, sum time.Duration) point {
-	return point{Bounds: slices.Clone(bounds), BucketCounts: make([]uint64, len(bounds)+1), Sum: sum.Seconds()}
+func newPoint(b bounds, sum time.Duration) point {
+	return point{Bounds: slices.Clone(b.seconds), BucketCounts: make([]uint64, len(b.seconds)+1), Sum: sum.Seconds()}
 }
 
 // difference is what has come to a histogram since it was as last.

@@ -9,7 +9,7 @@ import (
 
 func TestPoolsHaveTheBounds(t *testing.T) {
 	t.Parallel()
-	for _, d := range slices.Concat(durations(waitBounds), durations(useBounds)) {
+	for _, d := range slices.Concat(waitBounds.limits, useBounds.limits) {
 		if got := partition.HistogramBound(d); got != d {
 			t.Errorf("instead of %v they have %v", d, got)
 		}

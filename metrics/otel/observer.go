@@ -68,9 +68,9 @@ func NewObserver(opts ...Option) (*Observer, error) {
 	if !o.histograms || o.producer != nil {
 		return o, nil
 	}
-	wait, err1 := dbconv.NewClientConnectionWaitTime(o.meter, metric.WithExplicitBucketBoundaries(waitBounds...))
-	use, err2 := dbconv.NewClientConnectionUseTime(o.meter, metric.WithExplicitBucketBoundaries(useBounds...))
-	dial, err3 := dbconv.NewClientConnectionCreateTime(o.meter, metric.WithExplicitBucketBoundaries(dialBounds...))
+	wait, err1 := dbconv.NewClientConnectionWaitTime(o.meter, metric.WithExplicitBucketBoundaries(waitBounds.seconds...))
+	use, err2 := dbconv.NewClientConnectionUseTime(o.meter, metric.WithExplicitBucketBoundaries(useBounds.seconds...))
+	dial, err3 := dbconv.NewClientConnectionCreateTime(o.meter, metric.WithExplicitBucketBoundaries(dialBounds.seconds...))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
