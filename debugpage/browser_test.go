@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/debugpage"
+	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
 	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
@@ -36,14 +37,7 @@ func chromium(t *testing.T, ctx context.Context, args ...string) *exec.Cmd {
 	if testing.Short() {
 		t.Skip("a browser takes seconds to start")
 	}
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		const line = "no chromium here: install the Debian package chromium"
-		if os.Getenv("SQLBULKHEAD_REQUIRE_SERVERS") == "1" {
-			t.Fatal(line)
-		}
-		t.Skip(line)
-	}
+	path := testserver.Program(t, "chromium", "chromium")
 	cmd := exec.CommandContext(ctx, path, append([]string{
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir=" + profile(t),
 	}, args...)...)

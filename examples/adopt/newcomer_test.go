@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
 )
 
 // newcomer follows docs/adopt.md from its top, in a directory that is a module of their own. Each command of the page is
@@ -28,9 +30,9 @@ type newcomer struct {
 
 func begin(t *testing.T) *newcomer {
 	t.Helper()
-	need(t, "curl", "curl")
-	need(t, "prometheus", "prometheus")
-	need(t, "promtool", "prometheus")
+	testserver.Program(t, "curl", "curl")
+	testserver.Program(t, "prometheus", "prometheus")
+	testserver.Program(t, "promtool", "prometheus")
 	dir := t.TempDir()
 	n := &newcomer{client: client{T: t}, dir: dir, env: append(os.Environ(), published(t)...), stop: func() {}}
 	for _, block := range blocks(t, "sh") {
@@ -45,19 +47,6 @@ func begin(t *testing.T) *newcomer {
 	}
 	n.write("go.mod", "module example.org/shop\n\ngo 1.26.0\n")
 	return n
-}
-
-// need skips the test where there is no such program.
-func need(t *testing.T, program, debian string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	line := "no " + program + " here: install the Debian package " + debian
-	if os.Getenv("SQLBULKHEAD_REQUIRE_SERVERS") == "1" {
-		t.Fatal(line)
-	}
-	t.Skip(line)
 }
 
 func (n *newcomer) write(name, text string) {

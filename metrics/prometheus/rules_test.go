@@ -10,19 +10,14 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
 )
 
 // promtool runs Prometheus's own tool, or skips the test where there is none.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		const line = "no promtool here: install the Debian package prometheus"
-		if os.Getenv("SQLBULKHEAD_REQUIRE_SERVERS") == "1" {
-			t.Fatal(line)
-		}
-		t.Skip(line)
-	}
+	path := testserver.Program(t, "promtool", "prometheus")
 	if out, err := exec.Command(path, args...).CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
