@@ -46,25 +46,16 @@ func both(b *testing.B, ctx context.Context, run func(*testing.B, *sql.DB, conte
 
 func tagged(ctx context.Context) context.Context { return workload.With(ctx, workload.OLTP) }
 
-func exec(b *testing.B, db *sql.DB, ctx context.Context) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := db.ExecContext(ctx, "UPDATE accounts SET seen = now() WHERE id = 1"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func BenchmarkExec(b *testing.B) {
 	ctx := tagged(context.Background())
-	both(b, ctx, exec)
+	both(b, ctx, fakedb.BenchExec)
 }
 
 // BenchmarkExecCancellable is the same under the context of a request, which can end.
 func BenchmarkExecCancellable(b *testing.B) {
 	ctx, cancel := context.WithCancel(tagged(context.Background()))
 	defer cancel()
-	both(b, ctx, exec)
+	both(b, ctx, fakedb.BenchExec)
 	b.Run("plain-withtimeout", func(b *testing.B) {
 		db := plainNull()
 		b.ReportAllocs()
@@ -78,25 +69,15 @@ func BenchmarkExecCancellable(b *testing.B) {
 	})
 }
 
-func queryRow(b *testing.B, db *sql.DB, ctx context.Context) {
-	b.ReportAllocs()
-	for b.Loop() {
-		var v int64
-		if err := db.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func BenchmarkQueryRow(b *testing.B) {
 	ctx := tagged(context.Background())
-	both(b, ctx, queryRow)
+	both(b, ctx, fakedb.BenchQueryRow)
 }
 
 func BenchmarkQueryRowCancellable(b *testing.B) {
 	ctx, cancel := context.WithCancel(tagged(context.Background()))
 	defer cancel()
-	both(b, ctx, queryRow)
+	both(b, ctx, fakedb.BenchQueryRow)
 }
 
 func prepared(b *testing.B, db *sql.DB, ctx context.Context) {

@@ -66,33 +66,18 @@ func newObserver(b *testing.B, producer *otel.Producer, opts ...otel.Option) *ot
 	return o
 }
 
-func each(b *testing.B, run func(*testing.B, *sql.DB)) {
-	b.Run("plain", func(b *testing.B) { run(b, sql.OpenDB(fakedb.Null())) })
-	b.Run("partitioned", func(b *testing.B) { run(b, open(b, nil)) })
-	b.Run("producer", func(b *testing.B) { run(b, open(b, newObserver(b, otel.NewProducer()))) })
-	b.Run("without-histograms", func(b *testing.B) { run(b, open(b, newObserver(b, nil, otel.WithoutHistograms()))) })
-	b.Run("sdk", func(b *testing.B) { run(b, open(b, newObserver(b, nil))) })
+func each(b *testing.B, run func(*testing.B, *sql.DB, context.Context)) {
+	b.Run("plain", func(b *testing.B) { run(b, sql.OpenDB(fakedb.Null()), oltp) })
+	b.Run("partitioned", func(b *testing.B) { run(b, open(b, nil), oltp) })
+	b.Run("producer", func(b *testing.B) { run(b, open(b, newObserver(b, otel.NewProducer())), oltp) })
+	b.Run("without-histograms", func(b *testing.B) { run(b, open(b, newObserver(b, nil, otel.WithoutHistograms())), oltp) })
+	b.Run("sdk", func(b *testing.B) { run(b, open(b, newObserver(b, nil)), oltp) })
 }
 
 func BenchmarkExecWithOTel(b *testing.B) {
-	each(b, func(b *testing.B, db *sql.DB) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := db.ExecContext(oltp, "UPDATE accounts SET seen = now() WHERE id = 1"); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	each(b, fakedb.BenchExec)
 }
 
 func BenchmarkQueryRowWithOTel(b *testing.B) {
-	each(b, func(b *testing.B, db *sql.DB) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var v int64
-			if err := db.QueryRowContext(oltp, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	each(b, fakedb.BenchQueryRow)
 }

@@ -50,35 +50,20 @@ func open(b testing.TB, c sqldriver.Connector, opts ...partition.Option) *sql.DB
 	return db
 }
 
-func three(b *testing.B, run func(*testing.B, *sql.DB)) {
-	b.Run("plain", func(b *testing.B) { run(b, sql.OpenDB(fakedb.Null())) })
-	b.Run("partitioned", func(b *testing.B) { run(b, open(b, fakedb.Null())) })
+func three(b *testing.B, run func(*testing.B, *sql.DB, context.Context)) {
+	b.Run("plain", func(b *testing.B) { run(b, sql.OpenDB(fakedb.Null()), oltp) })
+	b.Run("partitioned", func(b *testing.B) { run(b, open(b, fakedb.Null()), oltp) })
 	b.Run("with-metrics", func(b *testing.B) {
-		run(b, open(b, fakedb.Null(), partition.WithObserver(prometheus.NewObserver())))
+		run(b, open(b, fakedb.Null(), partition.WithObserver(prometheus.NewObserver())), oltp)
 	})
 }
 
 func BenchmarkExecWithPrometheus(b *testing.B) {
-	three(b, func(b *testing.B, db *sql.DB) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := db.ExecContext(oltp, "UPDATE accounts SET seen = now() WHERE id = 1"); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	three(b, fakedb.BenchExec)
 }
 
 func BenchmarkQueryRowWithPrometheus(b *testing.B) {
-	three(b, func(b *testing.B, db *sql.DB) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var v int64
-			if err := db.QueryRowContext(oltp, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	three(b, fakedb.BenchQueryRow)
 }
 
 // BenchmarkScrape is the answer of promhttp's handler for 100 pools, each of which has a caller whose statements take a

@@ -1,0 +1,28 @@
+package fakedb
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+)
+
+// BenchExec measures Exec. What is compared with one another runs the same loop, whoever compares it.
+func BenchExec(b *testing.B, db *sql.DB, ctx context.Context) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := db.ExecContext(ctx, "UPDATE accounts SET seen = now() WHERE id = 1"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchQueryRow measures QueryRow with its Scan.
+func BenchQueryRow(b *testing.B, db *sql.DB, ctx context.Context) {
+	b.ReportAllocs()
+	for b.Loop() {
+		var v int64
+		if err := db.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
