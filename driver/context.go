@@ -23,7 +23,7 @@ func (c *lentContext) Value(key any) any {
 // derive returns the context for a driver call under ctx that guard can end. cancel releases it, and is nil where
 // there is nothing to release.
 func (p *Physical) derive(ctx context.Context) (derived context.Context, cancel context.CancelFunc) {
-	if p.socket != nil {
+	if p.cuts {
 		return ctx, nil // the guard has another way
 	}
 	if ctx.Done() == nil {
@@ -37,7 +37,7 @@ func (p *Physical) derive(ctx context.Context) (derived context.Context, cancel 
 
 // contextOf is derive for a call of the borrower's.
 func (p *Physical) contextOf(ctx context.Context) (derived context.Context, cancel context.CancelFunc) {
-	if p.socket != nil {
+	if p.cuts {
 		return ctx, nil
 	}
 	if derived, cancel, ok := p.current.take(ctx); ok {

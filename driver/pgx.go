@@ -38,10 +38,10 @@ func cleanupDone(conn sqldriver.Conn) <-chan struct{} {
 	return nil
 }
 
-// netConn is conn.Conn().PgConn().Conn(): the socket. When a context ends, pgx does no more than set a deadline in the
+// pgxSocket is conn.Conn().PgConn().Conn(): the socket. When a context ends, pgx does no more than set a deadline in the
 // past on it. The guard can do that by itself, so that the driver gets the caller's own context: deriving one from it
 // costs a tenth of pgx's throughput, and so does giving pgx one to watch where the caller's cannot end.
-func netConn(conn sqldriver.Conn) net.Conn {
+func pgxSocket(conn sqldriver.Conn) net.Conn {
 	pg := pgConn(conn)
 	if !pg.IsValid() {
 		return nil

@@ -22,7 +22,8 @@ type Physical struct {
 	lender  Lender
 	guard   *guard
 	cut     context.CancelFunc // ends a call for which no context was derived that could
-	socket  net.Conn           // nil but for pgx: see netConn
+	socket  net.Conn           // nil where it is not known
+	cuts    bool               // a deadline on socket ends every call: see pgxSocket
 	current checkout
 
 	touched bool   // a borrower may have changed the session's settings
@@ -46,14 +47,16 @@ type Physical struct {
 
 // NewPhysical makes conn lendable by lender, within a registry that counts its statements in texts.
 func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
-	p := &Physical{raw: newRaw(conn), lender: lender, socket: netConn(conn)}
+	p := &Physical{raw: newRaw(conn), lender: lender}
 	p.close.done = make(chan struct{})
 	p.guard = newGuard(p.breakOff)
 	p.stmts.texts = texts
 	p.life, p.endLife = context.WithCancel(context.Background())
 	p.cut = p.endLife
-	if p.socket != nil {
-		p.cut = p.cutSocket
+	if p.socket = pgxSocket(p.inner); p.socket != nil {
+		p.cuts, p.cut = true, p.cutSocket
+	} else {
+		p.socket = socketOf(p.inner)
 	}
 	return p
 }
@@ -114,7 +117,7 @@ func (p *Physical) ender(cancel context.CancelFunc) context.CancelFunc {
 // cutSocket ends whatever call of pgx now runs. The connection is closed then, by pgx or by us.
 func (p *Physical) cutSocket() { p.socket.SetDeadline(time.Unix(1, 0)) }
 
-// breakOff closes the connection under a call that goes on although it was cancelled.
+// breakOff closes the connection, or at least its socket, under a call that goes on although it was cancelled.
 func (p *Physical) breakOff() {
 	p.broken.Store(true)
 	if p.socket != nil {
@@ -218,11 +221,11 @@ func (p *Physical) Close() error {
 	if p.revoked.Load() == nil {
 		p.stmts.forget()
 	}
-	if p.socket != nil && p.doom != nil && cleanupDone(p.conn) == nil {
+	if p.cuts && p.doom != nil && cleanupDone(p.inner) == nil {
 		p.socket.SetDeadline(time.Time{}) // the guard came too late: it ended nothing, and a pgxpool may keep the connection
 	}
 	err := p.close.once(p)
-	awaitCleanup(p.conn)
+	awaitCleanup(p.inner)
 	if p.revoked.Load() == nil {
 		p.raw = raw{} // a virtual connection may remember p for a while
 	}
@@ -257,10 +260,12 @@ func (p *Physical) release() (bad bool) {
 	switch {
 	case p.doom != nil || p.unfit || p.stmts.busy > 0:
 		return true
-	case p.validator == nil:
-		return p.unended // nobody vouches for it; pgx has closed it by now
-	case !p.validator.IsValid():
+	case p.validator != nil && !p.validator.IsValid():
 		return true
+	case p.unended:
+		if _, vouched := p.inner.(sqldriver.Validator); !vouched {
+			return true // pgx has closed it by now
+		}
 	}
 	p.unended = false
 	return false

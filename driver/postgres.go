@@ -11,23 +11,14 @@ import (
 // BackendPID returns the process id that a PostgreSQL server gave the connection together with its cancellation key, 0
 // where the driver does not tell.
 func (s *Session) BackendPID() int64 {
-	conn := unwrap(s.raw.conn)
-	if pg := pgConn(conn); pg.IsValid() {
+	if pg := pgConn(s.raw.inner); pg.IsValid() {
 		return pidOf(callMethod(pg.MethodByName("PID")))
 	}
-	v := reflect.Indirect(reflect.ValueOf(conn))
+	v := reflect.Indirect(reflect.ValueOf(s.raw.inner))
 	if v.Kind() != reflect.Struct || v.Type().PkgPath() != "github.com/lib/pq" {
 		return 0
 	}
 	return pidOf(v.FieldByName("pid"))
-}
-
-// unwrap looks into a connection of otelsql.
-func unwrap(conn sqldriver.Conn) sqldriver.Conn {
-	if wrapped, ok := conn.(interface{ Raw() sqldriver.Conn }); ok {
-		return wrapped.Raw()
-	}
-	return conn
 }
 
 // pidOf reads the 32 bits of a process id, which lib/pq takes for signed: a pooler invents them.
@@ -45,7 +36,7 @@ func pidOf(v reflect.Value) int64 {
 // it keeps each text prepared, for one round trip more, and a pooler may hand the second one to a server that has never
 // heard of it.
 func unprepared(conn sqldriver.Conn) []sqldriver.NamedValue {
-	pgx := callMethod(reflect.ValueOf(unwrap(conn)).MethodByName("Conn"))
+	pgx := callMethod(reflect.ValueOf(conn).MethodByName("Conn"))
 	if !pgx.IsValid() {
 		return nil
 	}

@@ -26,7 +26,8 @@ type (
 // raw is a driver's connection and its optional interfaces, nil where it lacks one. Its methods choose between them as
 // database/sql does.
 type raw struct {
-	conn sqldriver.Conn
+	conn  sqldriver.Conn
+	inner sqldriver.Conn // conn without what is wrapped around it
 
 	resetter  sqldriver.SessionResetter
 	execer    sqldriver.ExecerContext
@@ -42,7 +43,7 @@ type raw struct {
 }
 
 func newRaw(conn sqldriver.Conn) (r raw) {
-	r.conn = conn
+	r.conn, r.inner = conn, unwrap(conn)
 	r.pinger, _ = conn.(sqldriver.Pinger)
 	r.execer, _ = conn.(sqldriver.ExecerContext)
 	r.queryer, _ = conn.(sqldriver.QueryerContext)

@@ -19,7 +19,7 @@ func (s *Session) Ping(ctx context.Context) error { return s.raw.ping(ctx) }
 // QueryRow returns the first row of a statement without arguments, or nil if it has none.
 func (s *Session) QueryRow(ctx context.Context, query string) ([]sqldriver.Value, error) {
 	if s.raw.canQuery() {
-		r, err := s.raw.query(ctx, query, unprepared(s.raw.conn))
+		r, err := s.raw.query(ctx, query, unprepared(s.raw.inner))
 		if !errors.Is(err, sqldriver.ErrSkip) {
 			return firstRow(r, err)
 		}

@@ -89,7 +89,7 @@ func TestCancelNeverHitsTheNextStatement(t *testing.T) {
 // P02.
 func TestCancelStormPutsNoMoreOnTheServerThanTheCap(t *testing.T) {
 	const conns, storm, every = 5, 10 * time.Second, 5 * ms
-	on(t, []target{pgx, mariadb}, func(t *testing.T, tg target) {
+	on(t, []target{pgx, mariadb, pgx.traced()}, func(t *testing.T, tg target) {
 		w := watch(t, tg, pool(workload.Batch, partition.PoolConfig{MaxOpenConns: conns, MaxWaiting: 20, AcquireTimeout: 100 * ms}))
 		seen := w.watchList()
 		var callers sync.WaitGroup

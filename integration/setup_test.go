@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/XSAM/otelsql"
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/testserver"
@@ -61,6 +62,18 @@ var (
 	serverTargets   = []target{pgx, pq, mariadb}
 	allTargets      = []target{pgx, pq, mariadb, sqlite}
 )
+
+// traced is the target with its driver inside otelsql, as many services have it.
+func (tg target) traced() target {
+	name, err := otelsql.Register(tg.driver)
+	if err != nil {
+		panic(err)
+	}
+	tg.name, tg.driver = tg.name+" in otelsql", name
+	return tg
+}
+
+var tracedTargets = []target{pgx.traced(), pq.traced(), mariadb.traced()}
 
 func (tg target) postgres() target {
 	tg.arg = "$1"
