@@ -12,6 +12,7 @@ type call struct {
 	c      *Conn
 	p      *Physical
 	caller context.Context
+	watch  watch              // of the caller, where the driver leaves it to the guard
 	cancel context.CancelFunc // releases the driver's context; nil where there is nothing to release
 	limit  Limit
 	latest time.Duration // when the caller's own deadline has passed by so much that the driver ignores it, or forever
@@ -33,12 +34,30 @@ func (c *Conn) start(ctx context.Context, k *call, p *Physical, query string) (c
 	*k = call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: latest(ctx, began), began: began, at: began}
 	derived, cancel := p.contextOf(ctx)
 	k.cancel = cancel
-	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel)) {
+	if p.watches && ctx.Done() != nil {
+		derived = unwatched{ctx}
+		k.watch.caller = ctx
+		k.watchFrom(began)
+	}
+	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel), k.watched()) {
 		k.release()
 		return nil, c.lost(p)
 	}
-	k.runs = true
+	k.runs, k.watch.at = true, forever
 	return derived, nil
+}
+
+// watched is how the guard is to watch the caller; nil: not at all.
+func (k *call) watched() *watch {
+	if k.watch.caller == nil {
+		return nil
+	}
+	return &k.watch
+}
+
+// watchFrom has the caller watched in a driver call that begins at began.
+func (k *call) watchFrom(began time.Duration) {
+	k.watch.at = min(began+watchAfter, k.latest-callerGrace)
 }
 
 // deadline is when the guard ends a driver call that begins now and has so much of its limit left.
@@ -75,17 +94,18 @@ func (k *call) resume() error {
 	switch grace := k.limit.Grace; {
 	case k.limit.Statement > 0 && grace > 0:
 		// The server counts for itself. The guard is for one that hangs, and need not be exact.
-		k.runs = k.p.guard.enterLazily(min(k.began+k.limit.Statement+grace, k.latest), grace, k.p.ender(k.cancel))
+		k.runs = k.p.guard.enterLazily(min(k.began+k.limit.Statement+grace, k.latest), grace, k.p.ender(k.cancel), k.watched())
 	case k.limit.Statement > 0:
 		k.at = Now()
-		k.runs = k.p.guard.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0, k.p.ender(k.cancel))
+		k.runs = k.p.guard.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0, k.p.ender(k.cancel), k.watched())
 	default:
-		k.runs = k.p.guard.enter(k.latest, 0, k.p.ender(k.cancel))
+		k.runs = k.p.guard.enter(k.latest, 0, k.p.ender(k.cancel), k.watched())
 	}
 	return k.unlessRevoked()
 }
 
 func (k *call) unlessRevoked() error {
+	k.watch.at = forever
 	if !k.runs {
 		return k.c.lost(k.p)
 	}
@@ -98,7 +118,7 @@ func (k *call) resumeLast() error {
 	if k.gone() || k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
 	}
-	k.runs = k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel))
+	k.runs = k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel), k.watched())
 	return k.unlessRevoked()
 }
 

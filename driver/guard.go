@@ -27,11 +27,13 @@ type guard struct {
 	deadline atomic.Int64       // of the call that runs; stored before state
 	slack    atomic.Int64       // of the last call that had one
 	cancel   context.CancelFunc // of the call that runs; written before state, read by who fired it
+	caller   context.Context    // of the call that runs, if it is to be watched; as cancel, and read by who watches it
 	doing    uint64             // doingRows, doingTx: goes into state with the next call that begins or ends
 	left     chan struct{}      // closed by leave
 	late     chan struct{}      // has room for one: a late call, or who has the connection from its borrower
 	isLate   bool               // the call that runs
-	stuck    func()             // ends a call that goes on for stuckAfter after its guard has fired
+	stuck    func()             // ends a call that goes on for stuckAfter after it was cancelled
+	mend     func()             // undoes cancel after a call that is watched
 
 	armed atomic.Int64 // when timer will fire; 0: it is not set
 
@@ -39,7 +41,8 @@ type guard struct {
 	timer    *time.Timer
 	seen     uint64 // state of the lazy call that a tick has seen first
 	seenTill time.Duration
-	stuckAt  time.Duration // when the call that a tick has ended is stuck; 0: none was
+	stuckAt  time.Duration // when the call that was ended is stuck; 0: none was
+	unwatch  func() bool   // stops the watch of the call that runs; nil: it has none
 }
 
 // The low bits of the state.
@@ -47,7 +50,10 @@ const (
 	running = 1 << iota
 	doingRows
 	doingTx
-	lazy // the call that runs has a deadline that need not be exact
+	lazy      // the call that runs has a deadline that need not be exact
+	watchable // it has a caller
+	watched   // and that is watched, so that the call's end has to come by the lock
+	cut       // and its context has ended, so that the call was cancelled
 	firstCall
 )
 
@@ -66,11 +72,14 @@ func newGuard(stuck func()) *guard {
 
 // enter begins a call that cancel will end at deadline, or rather its first driver call: further ones may enter lazily.
 // slack is how much of the time to deadline is slack. It is false, and the call must not be made, once the guard has
-// fired.
-func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc) bool {
+// fired. Where w is not nil the call ends with its caller's context, too.
+func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc, w *watch) bool {
 	g.keep(deadline, slack)
-	if !g.begin(cancel, running) {
+	if !g.begin(cancel, w, running) {
 		return false
+	}
+	if w != nil {
+		g.look(w)
 	}
 	if deadline < forever {
 		g.wakeBy(deadline - slack)
@@ -86,10 +95,13 @@ const forever = time.Duration(math.MaxInt64)
 // where the deadline is that of the call before, as it is then, it writes nothing but state.
 // A call that hangs is so ended at deadline, since there is a tick slack before it; one that begins to hang later, when
 // its consumer has taken its time, at most two slacks after it began.
-func (g *guard) enterLazily(deadline, slack time.Duration, cancel context.CancelFunc) bool {
+func (g *guard) enterLazily(deadline, slack time.Duration, cancel context.CancelFunc, w *watch) bool {
 	g.keep(deadline, slack)
-	if !g.begin(cancel, running|lazy) {
+	if !g.begin(cancel, w, running|lazy) {
 		return false
+	}
+	if w != nil {
+		g.look(w)
 	}
 	if g.armed.Load() == 0 {
 		g.arm(Now() + slack)
@@ -116,12 +128,16 @@ func (g *guard) wakeBy(at time.Duration) {
 	}
 }
 
-func (g *guard) begin(cancel context.CancelFunc, how uint64) bool {
+func (g *guard) begin(cancel context.CancelFunc, w *watch, how uint64) bool {
 	s := g.state.Load()
 	if s == fired {
 		return false
 	}
 	g.cancel = cancel
+	if w != nil {
+		g.caller = w.caller
+		how |= watchable
+	}
 	return g.state.CompareAndSwap(s, s-s%firstCall+firstCall|g.doing|how)
 }
 
@@ -144,7 +160,10 @@ func (g *guard) exit() (guarded bool) {
 		return false
 	}
 	s := g.state.Load()
-	return s == fired || !g.state.CompareAndSwap(s, s-s%firstCall|g.doing)
+	if s&watched == 0 && g.state.CompareAndSwap(s, s-s%firstCall|g.doing) {
+		return false
+	}
+	return g.exitWatched()
 }
 
 // leave is the last thing that a borrower does with a connection whose guard has fired.
@@ -220,6 +239,17 @@ func (g *guard) expire() context.CancelFunc {
 			return g.endStuckLocked()
 		case s&running == 0:
 			return nil
+		case s&cut != 0:
+			if g.stuckLocked() && !g.state.CompareAndSwap(s, fired) {
+				continue
+			}
+			return g.endStuckLocked()
+		case s&(watchable|watched) == watchable:
+			if !g.state.CompareAndSwap(s, s|watched) {
+				continue
+			}
+			s |= watched
+			g.watchLocked(s)
 		}
 		t := Now()
 		at := g.deadlineLocked(s, t)
@@ -242,7 +272,7 @@ func (g *guard) expire() context.CancelFunc {
 	}
 }
 
-// endStuckLocked is for a tick that finds the guard fired. If it was revoked, who did that sees to the rest.
+// endStuckLocked is for a tick that finds a call cancelled. If it was revoked, who did that sees to the rest.
 func (g *guard) endStuckLocked() func() {
 	select {
 	case <-g.left:
@@ -252,12 +282,14 @@ func (g *guard) endStuckLocked() func() {
 	switch {
 	case g.stuckAt == 0:
 		return nil
-	case Now() < g.stuckAt: // a tick that was set before the other fired
+	case !g.stuckLocked(): // a tick that was set before the call was cancelled
 		g.armLocked(g.stuckAt)
 		return nil
 	}
 	return g.stuck
 }
+
+func (g *guard) stuckLocked() bool { return Now() >= g.stuckAt }
 
 // deadlineLocked is the deadline of call s. If another call has begun meanwhile it is that one's, or a mixture: then
 // the compare-and-swap on s fails, or the timer is set too early and looks again.
@@ -274,4 +306,9 @@ func (g *guard) deadlineLocked(s uint64, t time.Duration) time.Duration {
 }
 
 // stop is for a connection that is closed.
-func (g *guard) stop() { g.timer.Stop() }
+func (g *guard) stop() {
+	g.timer.Stop()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unwatchLocked()
+}

@@ -53,6 +53,38 @@ func pgxSocket(conn sqldriver.Conn) net.Conn {
 	return nil
 }
 
+// watchesByDeadline reports whether pgx has its default way to end a call whose context has ended, which is a deadline on
+// the socket. A ConnConfig may name another, such as to ask the server to cancel.
+func watchesByDeadline(conn sqldriver.Conn) bool {
+	pg := pgConn(conn)
+	build := pgxConfig(conn, "BuildContextWatcherHandler")
+	if build.Kind() != reflect.Func || build.IsNil() {
+		return false
+	}
+	if t := build.Type(); t.NumIn() != 1 || t.In(0) != pg.Type() || t.NumOut() != 1 || t.Out(0).Kind() != reflect.Interface {
+		return false
+	}
+	handler := reflect.Indirect(build.Call([]reflect.Value{pg})[0].Elem())
+	if handler.Kind() != reflect.Struct || handler.Type().Name() != "DeadlineContextWatcherHandler" {
+		return false
+	}
+	delay := handler.FieldByName("DeadlineDelay")
+	return delay.IsValid() && delay.IsZero()
+}
+
+// pgxConfig is a field of conn.Conn().Config(), which is a copy.
+func pgxConfig(conn sqldriver.Conn, field string) reflect.Value {
+	pgx := callMethod(reflect.ValueOf(conn).MethodByName("Conn"))
+	if !pgx.IsValid() {
+		return reflect.Value{}
+	}
+	config := reflect.Indirect(callMethod(pgx.MethodByName("Config")))
+	if config.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return config.FieldByName(field)
+}
+
 // pgConn is conn.Conn().PgConn(). (Methods are looked up by constant names, of which the linker knows that they stay.)
 func pgConn(conn sqldriver.Conn) (pg reflect.Value) {
 	if v := callMethod(reflect.ValueOf(conn).MethodByName("Conn")); v.IsValid() {

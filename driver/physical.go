@@ -24,6 +24,7 @@ type Physical struct {
 	cut     context.CancelFunc // ends a call for which no context was derived that could
 	socket  net.Conn           // nil where it is not known
 	cuts    bool               // a deadline on socket ends every call: see pgxSocket
+	watches bool               // and that is all that the driver does when a context ends: see watch.go
 	current checkout
 
 	touched bool   // a borrower may have changed the session's settings
@@ -50,11 +51,13 @@ func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 	p := &Physical{raw: newRaw(conn), lender: lender}
 	p.close.done = make(chan struct{})
 	p.guard = newGuard(p.breakOff)
+	p.guard.mend = p.mendSocket
 	p.stmts.texts = texts
 	p.life, p.endLife = context.WithCancel(context.Background())
 	p.cut = p.endLife
 	if p.socket = pgxSocket(p.inner); p.socket != nil {
 		p.cuts, p.cut = true, p.cutSocket
+		p.watches = watchesByDeadline(p.inner)
 	} else {
 		p.socket = socketOf(p.inner)
 	}
@@ -71,7 +74,7 @@ func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 	}
 	derived, cancel := p.derive(ctx)
 	p.current = checkout{ctx, derived, cancel}
-	p.guard.enter(deadline, 0, p.ender(cancel))
+	p.guard.enter(deadline, 0, p.ender(cancel), nil)
 	err := p.reset(derived)
 	if p.guard.exit() {
 		p.guard.leave()
@@ -116,6 +119,14 @@ func (p *Physical) ender(cancel context.CancelFunc) context.CancelFunc {
 
 // cutSocket ends whatever call of pgx now runs. The connection is closed then, by pgx or by us.
 func (p *Physical) cutSocket() { p.socket.SetDeadline(time.Unix(1, 0)) }
+
+// mendSocket undoes cutSocket where that ended nothing: it came too late. (A connection that pgx closes is pgx's, with the
+// deadline that it has then; and a pgxpool may keep one that it does not.)
+func (p *Physical) mendSocket() {
+	if p.cuts && cleanupDone(p.inner) == nil {
+		p.socket.SetDeadline(time.Time{})
+	}
+}
 
 // breakOff closes the connection, or at least its socket, under a call that goes on although it was cancelled.
 func (p *Physical) breakOff() {
@@ -221,8 +232,8 @@ func (p *Physical) Close() error {
 	if p.revoked.Load() == nil {
 		p.stmts.forget()
 	}
-	if p.cuts && p.doom != nil && cleanupDone(p.inner) == nil {
-		p.socket.SetDeadline(time.Time{}) // the guard came too late: it ended nothing, and a pgxpool may keep the connection
+	if p.doom != nil {
+		p.mendSocket()
 	}
 	err := p.close.once(p)
 	awaitCleanup(p.inner)

@@ -36,15 +36,7 @@ func pidOf(v reflect.Value) int64 {
 // it keeps each text prepared, for one round trip more, and a pooler may hand the second one to a server that has never
 // heard of it.
 func unprepared(conn sqldriver.Conn) []sqldriver.NamedValue {
-	pgx := callMethod(reflect.ValueOf(conn).MethodByName("Conn"))
-	if !pgx.IsValid() {
-		return nil
-	}
-	config := reflect.Indirect(callMethod(pgx.MethodByName("Config"))) // a copy
-	if config.Kind() != reflect.Struct {
-		return nil
-	}
-	mode := config.FieldByName("DefaultQueryExecMode")
+	mode := pgxConfig(conn, "DefaultQueryExecMode")
 	if !mode.IsValid() || !mode.CanInt() || !mode.CanSet() {
 		return nil
 	}
