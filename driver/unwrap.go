@@ -8,32 +8,37 @@ import (
 // maxWrappers is how many wrappers may lie around a driver's connection, should one lie around itself.
 const maxWrappers = 8
 
-// unwrap is the driver's own connection inside those that tracers and loggers lay around it: what a Raw method returns, as
-// that of otelsql does, or what a field of the type driver.Conn holds, as that of most others does.
+// unwrap is the driver's own connection inside those that tracers and loggers lay around it, and whether there is any such:
+// what a Raw method returns, as that of otelsql does, or what the one field of the type driver.Conn holds, as that of most
+// others does. One that has several may use any of them (a reader and a writer), so it is not looked into.
 //
 // Their optional interfaces are not those of the driver: a wrapper vouches for each connection of a driver that does not.
-func unwrap(conn sqldriver.Conn) sqldriver.Conn {
+func unwrap(conn sqldriver.Conn) (inner sqldriver.Conn, wrapped bool) {
 	for range maxWrappers {
 		inner := inside(conn)
 		if inner == nil {
 			break
 		}
-		conn = inner
+		conn, wrapped = inner, true
 	}
-	return conn
+	return conn, wrapped
 }
 
-func inside(conn sqldriver.Conn) sqldriver.Conn {
+func inside(conn sqldriver.Conn) (inner sqldriver.Conn) {
 	if w, ok := conn.(interface{ Raw() sqldriver.Conn }); ok {
 		return w.Raw()
 	}
-	s := structOf(conn)
+	s, found := structOf(conn), false
 	for i := range s.NumField() {
-		if inner := fieldAs[sqldriver.Conn](s.Field(i)); inner != nil {
-			return inner
+		if s.Field(i).Type() != reflect.TypeFor[sqldriver.Conn]() {
+			continue
 		}
+		if found {
+			return nil
+		}
+		inner, found = fieldAs[sqldriver.Conn](s.Field(i)), true
 	}
-	return nil
+	return inner
 }
 
 // structOf is the struct that conn is or points to, such that its fields can be read; of anything else an empty one.
