@@ -15,13 +15,16 @@ type (
 		name string
 		sqldriver.Conn
 	}
-	split struct{ writer, reader sqldriver.Conn }
-	bare  string // implements driver.Conn, and is no struct
+	split      struct{ writer, reader sqldriver.Conn }
+	resettable struct{ bare } // a driver's own
+	bare       string         // implements driver.Conn, and is no struct
 )
 
 func (byValue) Prepare(string) (sqldriver.Stmt, error) { return nil, nil }
 func (byValue) Begin() (sqldriver.Tx, error)           { return nil, nil }
 func (byValue) Close() error                           { return nil }
+
+func (*resettable) ResetSession(context.Context) error { return nil }
 
 func (*split) Prepare(string) (sqldriver.Stmt, error) { return nil, nil }
 func (*split) Begin() (sqldriver.Tx, error)           { return nil, nil }
@@ -33,12 +36,22 @@ func (bare) Close() error                           { return nil }
 
 func TestUnwrapFindsTheDriversConnection(t *testing.T) {
 	t.Parallel()
-	conn := &shapedConn{}
+	conn := &resettable{}
 	for what, wrapped := range map[string]sqldriver.Conn{
 		"bare":                conn,
 		"Raw method":          tracedConn{inner: conn},
 		"unexported field":    byValue{conn},
 		"pointer, embedded":   &embedded{"", conn},
+		"part of the wrapper": &struct{ *embedded }{&embedded{"", conn}},
+		"several times": struct {
+			sqldriver.Conn
+			sqldriver.SessionResetter
+			sqldriver.ConnBeginTx
+		}{&embedded{"", conn}, conn, nil},
+		"only by an optional interface": struct {
+			bare
+			sqldriver.SessionResetter
+		}{"", conn},
 		"one around the next": &embedded{"", byValue{tracedConn{inner: conn}}},
 	} {
 		if got, ok := unwrap(wrapped); got != conn || ok == (what == "bare") {
@@ -49,7 +62,7 @@ func TestUnwrapFindsTheDriversConnection(t *testing.T) {
 	itself.Conn = itself
 	for _, own := range []sqldriver.Conn{itself, &embedded{}, byValue{}, bare(""),
 		&split{conn, nil}, &split{nil, conn}, &split{conn, &shapedConn{}}} {
-		if got, ok := unwrap(own); got != own || ok != (own == itself) {
+		if got, ok := unwrap(own); got != own || ok {
 			t.Errorf("%T: %T, %t", own, got, ok)
 		}
 	}
