@@ -16,10 +16,10 @@ const maxLooks = 32
 func unwrap(conn sqldriver.Conn) (inner sqldriver.Conn, wrapped bool) {
 	todo := []sqldriver.Conn{conn}
 	for looks := 0; len(todo) > 0; looks++ {
-		if looks == maxLooks {
+		c := todo[0]
+		if v := reflect.ValueOf(c); looks == maxLooks || v.Kind() == reflect.Pointer && v.IsNil() {
 			return conn, false
 		}
-		c := todo[0]
 		next := inside(c)
 		switch todo = append(todo[1:], next...); {
 		case len(next) > 0:

@@ -61,7 +61,7 @@ func TestUnwrapFindsTheDriversConnection(t *testing.T) {
 	itself := &embedded{}
 	itself.Conn = itself
 	for _, own := range []sqldriver.Conn{itself, &embedded{}, byValue{}, bare(""),
-		&split{conn, nil}, &split{nil, conn}, &split{conn, &shapedConn{}}} {
+		&split{conn, nil}, &split{nil, conn}, &split{conn, &shapedConn{}}, byValue{(*shapedConn)(nil)}} {
 		if got, ok := unwrap(own); got != own || ok {
 			t.Errorf("%T: %T, %t", own, got, ok)
 		}
