@@ -55,11 +55,11 @@ func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 	p.stmts.texts = texts
 	p.life, p.endLife = context.WithCancel(context.Background())
 	p.cut = p.endLife
-	if p.socket = pgxSocket(p.inner); p.socket != nil {
+	if p.socket = pgxSocket(p.inner); p.socket == nil {
+		p.socket = socketOf(p.inner)
+	} else if !p.wrapped {
 		p.cuts, p.cut = true, p.cutSocket
 		p.watches = watchesByDeadline(p.inner)
-	} else {
-		p.socket = socketOf(p.inner)
 	}
 	return p
 }
@@ -274,8 +274,9 @@ func (p *Physical) release() (bad bool) {
 	case p.validator != nil && !p.validator.IsValid():
 		return true
 	case p.unended:
-		if _, vouched := p.inner.(sqldriver.Validator); !vouched {
-			return true // pgx has closed it by now
+		// The driver itself is asked: not every wrapper passes that on. pgx cannot be asked, and has closed it by now.
+		if v, ok := p.inner.(sqldriver.Validator); !ok || !v.IsValid() {
+			return true
 		}
 	}
 	p.unended = false

@@ -41,7 +41,7 @@ func TestProcessIDAndQueryModeOfPgxAreFoundAndOtherConnectionsHaveNone(t *testin
 		if pid := NewSession(conn).BackendPID(); pid != math.MaxUint32 {
 			t.Errorf("%T: pid %d", conn, pid)
 		}
-		args := unprepared(unwrap(conn))
+		args := unprepared(newRaw(conn).inner)
 		if len(args) != 1 || args[0].Value != execMode(4) {
 			t.Errorf("%T: %v", conn, args)
 		}

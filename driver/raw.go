@@ -26,8 +26,9 @@ type (
 // raw is a driver's connection and its optional interfaces, nil where it lacks one. Its methods choose between them as
 // database/sql does.
 type raw struct {
-	conn  sqldriver.Conn
-	inner sqldriver.Conn // conn without what is wrapped around it
+	conn    sqldriver.Conn
+	inner   sqldriver.Conn // conn without what is wrapped around it
+	wrapped bool           // there is something, which may use contexts itself, or change what it is wrapped around
 
 	resetter  sqldriver.SessionResetter
 	execer    sqldriver.ExecerContext
@@ -43,7 +44,8 @@ type raw struct {
 }
 
 func newRaw(conn sqldriver.Conn) (r raw) {
-	r.conn, r.inner = conn, unwrap(conn)
+	r.conn = conn
+	r.inner, r.wrapped = unwrap(conn)
 	r.pinger, _ = conn.(sqldriver.Pinger)
 	r.execer, _ = conn.(sqldriver.ExecerContext)
 	r.queryer, _ = conn.(sqldriver.QueryerContext)

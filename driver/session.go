@@ -13,6 +13,10 @@ type Session struct{ raw raw }
 // NewSession returns a Session on conn.
 func NewSession(conn sqldriver.Conn) *Session { return &Session{newRaw(conn)} }
 
+// Session returns a Session on the connection for its Lender. What is wrapped is not looked for again: a wrapper that is in use
+// may be writing its fields.
+func (p *Physical) Session() *Session { return &Session{p.raw} }
+
 // Ping pings the server, where the driver can.
 func (s *Session) Ping(ctx context.Context) error { return s.raw.ping(ctx) }
 

@@ -5,35 +5,74 @@ import (
 	"reflect"
 )
 
-// maxWrappers is how many wrappers may lie around a driver's connection, should one lie around itself.
-const maxWrappers = 8
+// maxLooks bounds the search for a driver's connection, should a wrapper lie around itself.
+const maxLooks = 32
 
-// unwrap is the driver's own connection inside those that tracers and loggers lay around it: what a Raw method returns, as
-// that of otelsql does, or what a field of the type driver.Conn holds, as that of most others does.
+// unwrap is the driver's own connection inside those that tracers and loggers lay around it, and whether there is any such.
+// It is what a Raw method returns, as that of otelsql does, or what the wrapper's fields hold. One whose fields lead to several
+// may use any of them (a reader and a writer), and is not looked into.
 //
 // Their optional interfaces are not those of the driver: a wrapper vouches for each connection of a driver that does not.
-func unwrap(conn sqldriver.Conn) sqldriver.Conn {
-	for range maxWrappers {
-		inner := inside(conn)
-		if inner == nil {
-			break
+func unwrap(conn sqldriver.Conn) (inner sqldriver.Conn, wrapped bool) {
+	todo := []sqldriver.Conn{conn}
+	for looks := 0; len(todo) > 0; looks++ {
+		c := todo[0]
+		if v := reflect.ValueOf(c); looks == maxLooks || v.Kind() == reflect.Pointer && v.IsNil() {
+			return conn, false
 		}
-		conn = inner
+		next := inside(c)
+		switch todo = append(todo[1:], next...); {
+		case len(next) > 0:
+			wrapped = true
+		case inner == nil:
+			inner = c
+		case !samePointer(inner, c):
+			return conn, false
+		}
 	}
-	return conn
+	return inner, wrapped
 }
 
-func inside(conn sqldriver.Conn) sqldriver.Conn {
+func samePointer(a, b sqldriver.Conn) bool {
+	return reflect.TypeOf(a).Kind() == reflect.Pointer && reflect.TypeOf(b).Kind() == reflect.Pointer && a == b
+}
+
+// inside are the connections that conn holds, none if a place for one is empty.
+func inside(conn sqldriver.Conn) (found []sqldriver.Conn) {
 	if w, ok := conn.(interface{ Raw() sqldriver.Conn }); ok {
-		return w.Raw()
+		if inner := w.Raw(); inner != nil {
+			found = append(found, inner)
+		}
+		return found
 	}
 	s := structOf(conn)
 	for i := range s.NumField() {
-		if inner := fieldAs[sqldriver.Conn](s.Field(i)); inner != nil {
-			return inner
+		inner, isPlace := heldIn(s.Field(i))
+		switch {
+		case inner != nil:
+			found = append(found, inner)
+		case isPlace:
+			return nil
 		}
 	}
-	return nil
+	return found
+}
+
+var connType = reflect.TypeFor[sqldriver.Conn]()
+
+// heldIn is the connection that a field holds, and whether its type makes it a place for one. Some wrappers hold one by its
+// optional interfaces alone, and some hold a part of themselves that holds it. A field of another type is not read: it may
+// be written meanwhile.
+func heldIn(field reflect.Value) (conn sqldriver.Conn, isPlace bool) {
+	t := field.Type()
+	isPlace = t.Implements(connType) && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface)
+	if !isPlace && (t.Kind() != reflect.Interface || t.PkgPath() != connType.PkgPath()) {
+		return nil, false
+	}
+	if v := reflect.NewAt(t, field.Addr().UnsafePointer()).Elem(); !v.IsNil() {
+		conn, _ = v.Interface().(sqldriver.Conn)
+	}
+	return conn, isPlace
 }
 
 // structOf is the struct that conn is or points to, such that its fields can be read; of anything else an empty one.

@@ -199,7 +199,7 @@ func tighter(was, want stmttimeout.Settings) bool {
 // setUpAgain follows SetUpAgain.
 func (m *member) setUpAgain(ctx context.Context) error {
 	p := m.pool
-	applied, err := p.setUp(ctx, m.dialect, driver.NewSession(m.phys.Raw()), p.settings(m.config))
+	applied, err := p.setUp(ctx, m.dialect, m.phys.Session(), p.settings(m.config))
 	if err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func (m *member) Restore(ctx context.Context) error {
 
 // run runs statements of ours, within a call of the borrower or before it.
 func (m *member) run(ctx context.Context, texts []string) error {
-	session := driver.NewSession(m.phys.Raw())
+	session := m.phys.Session()
 	for _, text := range texts {
 		if err := session.Exec(ctx, text); err != nil {
 			return err
