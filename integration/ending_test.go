@@ -28,7 +28,7 @@ func (w *watched) slowUpdate() (table, update string) {
 }
 
 func TestCancelledStatementIsGoneFromTheServerAndTakesNoEffect(t *testing.T) {
-	on(t, slices.Concat(serverTargets, tracedTargets, mutedTargets), func(t *testing.T, tg target) {
+	on(t, slices.Concat(serverTargets, tracedTargets[:1], mutedTargets), func(t *testing.T, tg target) {
 		w := watch(t, tg, pool(workload.Batch, partition.PoolConfig{MaxOpenConns: 1, StatementTimeout: partition.NoTimeout}))
 		table, update := w.slowUpdate()
 		ctx, cancel := context.WithTimeout(in(workload.Batch), 200*ms)
@@ -37,11 +37,11 @@ func TestCancelledStatementIsGoneFromTheServerAndTakesNoEffect(t *testing.T) {
 		if _, err := w.db.ExecContext(ctx, update); err == nil {
 			t.Fatal("the statement was not cancelled")
 		}
-		between(t, "the caller's return", time.Since(began), 190*ms, 300*ms)
+		between(t, "the caller's return", time.Since(began), 190*ms, 200*ms+slack)
 		w.gone(time.Until(began.Add(1200 * ms)))
 		w.settled()
 		if s := w.stats(workload.Batch); !strings.HasPrefix(tg.name, "pq") && // whose cancelled call returns with the server's answer
-			(s.EndedConfirmed != 1 || s.EndedForced+s.EndedUnknown != 0 || s.EndProblem != "") {
+			(s.EndedConfirmed+s.EndedForced != 1 || s.EndedUnknown != 0 || s.EndProblem != "") { // MariaDB's KILL may take seconds
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(time.Until(began.Add(3200 * ms)))
