@@ -13,8 +13,8 @@ const maxCleanup = 20 * time.Second
 // awaitCleanup waits until a connection of pgx is really closed. After a call that was cancelled pgx only marks it as
 // closed; it asks the server to cancel, waits for the end and closes the socket in a goroutine of its own, and Close
 // returns at once. A permit given back before that lets one connection more onto the server than the cap allows.
-func awaitCleanup(conn sqldriver.Conn) {
-	if done := cleanupDone(conn); done != nil {
+func awaitCleanup(done <-chan struct{}) {
+	if done != nil {
 		closedWithin(done, maxCleanup)
 	}
 }
