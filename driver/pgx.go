@@ -54,8 +54,16 @@ func pgxSocket(conn sqldriver.Conn) net.Conn {
 }
 
 // watchesByDeadline reports whether pgx has its default way to end a call whose context has ended, which is a deadline on
-// the socket. A ConnConfig may name another, such as to ask the server to cancel.
+// the socket. A ConnConfig may name another, such as to ask the server to cancel. Or there may be somebody else who has to
+// know when the caller's context ends: what is wrapped around pgx may wait by itself, and both that and a tracer may derive
+// a context, from which pgx reads why its own read has failed.
 func watchesByDeadline(conn sqldriver.Conn) bool {
+	if t := reflect.TypeOf(conn); t.Kind() != reflect.Pointer || t.Elem().PkgPath() != "github.com/jackc/pgx/v5/stdlib" {
+		return false
+	}
+	if tracer := pgxConfig(conn, "Tracer"); tracer.Kind() != reflect.Interface || !tracer.IsNil() {
+		return false
+	}
 	pg := pgConn(conn)
 	build := pgxConfig(conn, "BuildContextWatcherHandler")
 	if build.Kind() != reflect.Func || build.IsNil() {

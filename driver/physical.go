@@ -57,7 +57,7 @@ func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 	p.cut = p.endLife
 	if p.socket = pgxSocket(p.inner); p.socket != nil {
 		p.cuts, p.cut = true, p.cutSocket
-		p.watches = watchesByDeadline(p.inner)
+		p.watches = watchesByDeadline(p.conn)
 	} else {
 		p.socket = socketOf(p.inner)
 	}
