@@ -29,6 +29,7 @@ type guard struct {
 	cancel   context.CancelFunc // of the call that runs; written before state, read by who fired it
 	caller   context.Context    // of the call that runs, if it is to be watched; as cancel, and read by who watches it
 	doing    uint64             // doingRows, doingTx: goes into state with the next call that begins or ends
+	others   bool               // the timer may be set for a call that was not to be watched: too late to look at one that is
 	left     chan struct{}      // closed by leave
 	late     chan struct{}      // has room for one: a late call, or who has the connection from its borrower
 	isLate   bool               // the call that runs
@@ -137,6 +138,8 @@ func (g *guard) begin(cancel context.CancelFunc, w *watch, how uint64) bool {
 	if w != nil {
 		g.caller = w.caller
 		how |= watchable
+	} else {
+		g.others = true
 	}
 	return g.state.CompareAndSwap(s, s-s%firstCall+firstCall|g.doing|how)
 }

@@ -13,8 +13,8 @@ const maxCleanup = 20 * time.Second
 // awaitCleanup waits until a connection of pgx is really closed. After a call that was cancelled pgx only marks it as
 // closed; it asks the server to cancel, waits for the end and closes the socket in a goroutine of its own, and Close
 // returns at once. A permit given back before that lets one connection more onto the server than the cap allows.
-func awaitCleanup(conn sqldriver.Conn) {
-	if done := cleanupDone(conn); done != nil {
+func awaitCleanup(done <-chan struct{}) {
+	if done != nil {
 		closedWithin(done, maxCleanup)
 	}
 }
@@ -54,8 +54,16 @@ func pgxSocket(conn sqldriver.Conn) net.Conn {
 }
 
 // watchesByDeadline reports whether pgx has its default way to end a call whose context has ended, which is a deadline on
-// the socket. A ConnConfig may name another, such as to ask the server to cancel.
+// the socket. A ConnConfig may name another, such as to ask the server to cancel. Or there may be somebody else who has to
+// know when the caller's context ends: what is wrapped around pgx may wait by itself, and both that and a tracer may derive
+// a context, from which pgx reads why its own read has failed.
 func watchesByDeadline(conn sqldriver.Conn) bool {
+	if t := reflect.TypeOf(conn); t.Kind() != reflect.Pointer || t.Elem().PkgPath() != "github.com/jackc/pgx/v5/stdlib" {
+		return false
+	}
+	if tracer := pgxConfig(conn, "Tracer"); tracer.Kind() != reflect.Interface || !tracer.IsNil() {
+		return false
+	}
 	pg := pgConn(conn)
 	build := pgxConfig(conn, "BuildContextWatcherHandler")
 	if build.Kind() != reflect.Func || build.IsNil() {

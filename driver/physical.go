@@ -235,8 +235,9 @@ func (p *Physical) Close() error {
 	if p.doom != nil {
 		p.mendSocket()
 	}
+	cleanup := cleanupDone(p.inner) // asked for before Close: what that gives back to a pgxpool is another's at once
 	err := p.close.once(p)
-	awaitCleanup(p.inner)
+	awaitCleanup(cleanup)
 	if p.revoked.Load() == nil {
 		p.raw = raw{} // a virtual connection may remember p for a while
 	}

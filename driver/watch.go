@@ -24,9 +24,10 @@ type watch struct {
 func (g *guard) look(w *watch) {
 	if w.at < forever {
 		g.wakeBy(w.at)
-	} else if g.armed.Load() == 0 {
+	} else if g.others || g.armed.Load() == 0 {
 		g.arm(Now() + watchAfter)
 	}
+	g.others = false
 }
 
 // watchLocked begins to watch the caller of s, the state of the call that runs. From now on that call ends by exitWatched,

@@ -90,6 +90,27 @@ func TestWatchOfACallThatHasEndedEndsNoOther(t *testing.T) {
 	})
 }
 
+// As the Close of a prepared statement does while rows are open.
+func TestCallOfAnotherContextInBetweenDoesNotPutOffTheWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, ended, cancel := started(t)
+		caller, end := context.WithCancel(t.Context())
+		g.beginUnder(caller, cancel)
+		g.exit()
+		time.Sleep(2 * watchAfter)
+		g.enter(Now()+time.Hour, 0, cancel, nil)
+		g.exit()
+		g.enter(Now()+time.Hour, 0, cancel, &watch{caller, forever})
+		end()
+		began := time.Now()
+		<-ended.Done()
+		if took := time.Since(began); took != watchAfter {
+			t.Errorf("ended after %v", took)
+		}
+	})
+}
+
 func TestQuickCallsAreNotWatched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

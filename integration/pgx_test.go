@@ -3,14 +3,17 @@ package integration
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	pgxv5 "github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
@@ -47,6 +50,180 @@ func TestHandlerThatAsksTheServerKeepsTheConnectionAsInPlain(t *testing.T) {
 				t.Errorf("session %s, it was %s", after, before)
 			}
 		})
+	}
+}
+
+// inPlainToo runs a test on plain database/sql and on a partitioned handle with a single connection.
+func inPlainToo(t *testing.T, connector sqldriver.Connector, test func(t *testing.T, db *sql.DB)) {
+	t.Helper()
+	partitioned, err := partition.OpenDB(connector, partition.WithLogger(quiet), pool(workload.OLTP,
+		partition.PoolConfig{MaxOpenConns: 1, StatementTimeout: time.Minute, AcquireTimeout: 10 * time.Second}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, db := range map[string]*sql.DB{"plain": sql.OpenDB(connector), "partitioned": partitioned} {
+		t.Run(name, func(t *testing.T) {
+			defer db.Close()
+			test(t, db)
+		})
+	}
+}
+
+// derivingTracer limits the time of each statement, as a tracer may: what it returns is the statement's context.
+type derivingTracer struct{ testing.TB }
+
+func (d derivingTracer) TraceQueryStart(ctx context.Context, _ *pgxv5.Conn, _ pgxv5.TraceQueryStartData) context.Context {
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	d.Cleanup(cancel)
+	return ctx
+}
+
+func (derivingTracer) TraceQueryEnd(context.Context, *pgxv5.Conn, pgxv5.TraceQueryEndData) {}
+
+func TestContextThatATracerDerivesEndsWithItsCallers(t *testing.T) {
+	t.Parallel()
+	config, err := pgxv5.ParseConfig(postgresDSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Tracer = derivingTracer{t}
+	inPlainToo(t, stdlib.GetConnector(*config), func(t *testing.T, db *sql.DB) {
+		conn, err := db.Conn(oltp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		ctx, cancel := context.WithCancel(oltp)
+		time.AfterFunc(100*ms, cancel)
+		if _, err := conn.ExecContext(ctx, "SELECT pg_sleep(5)"); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// pausing waits before each statement, as what retries or limits a rate does.
+type pausing struct{ sqldriver.Connector }
+
+func (p pausing) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	conn, err := p.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &pausingConn{conn, conn.(sqldriver.QueryerContext)}, nil
+}
+
+type pausingConn struct {
+	sqldriver.Conn
+	sqldriver.QueryerContext
+}
+
+func (c *pausingConn) ExecContext(ctx context.Context, _ string, _ []sqldriver.NamedValue) (sqldriver.Result, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(5 * time.Second):
+		return sqldriver.ResultNoRows, nil
+	}
+}
+
+func TestWrapperIsToldThatItsCallersContextHasEnded(t *testing.T) {
+	t.Parallel()
+	config, err := pgxv5.ParseConfig(postgresDSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inPlainToo(t, pausing{stdlib.GetConnector(*config)}, func(t *testing.T, db *sql.DB) {
+		conn, err := db.Conn(oltp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		ctx, cancel := context.WithCancel(oltp)
+		time.AfterFunc(100*ms, cancel)
+		began := time.Now()
+		if _, err := conn.ExecContext(ctx, "SELECT 1"); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		between(t, "cancelled call", time.Since(began), 100*ms, 100*ms)
+	})
+}
+
+func TestClosingAStatementBetweenRowsDoesNotPutOffTheEndOfTheirContext(t *testing.T) {
+	t.Parallel()
+	config, err := pgxv5.ParseConfig(postgresDSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inPlainToo(t, stdlib.GetConnector(*config), func(t *testing.T, db *sql.DB) {
+		tx, err := db.BeginTx(oltp, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		stmt, err := tx.PrepareContext(oltp, "SELECT 2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(oltp)
+		defer cancel()
+		// Two rows that fill the server's buffer, so that the first arrives before the third is begun.
+		rows, err := tx.QueryContext(ctx, `SELECT CASE i WHEN 3 THEN pg_sleep(5)::text ELSE repeat('x', 20000) END
+			FROM generate_series(1, 3) i`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		rows.Next()
+		time.Sleep(20 * ms) // until the guard has had its look at the query
+		stmt.Close()        // pgx says that it is busy
+		time.AfterFunc(100*ms, cancel)
+		began := time.Now()
+		for rows.Next() {
+		}
+		if !errors.Is(rows.Err(), context.Canceled) {
+			t.Error(rows.Err())
+		}
+		between(t, "fetch", time.Since(began), 100*ms, 100*ms)
+	})
+}
+
+// The race detector watches: a connection that came from a pgxpool goes back there when it is closed, and is another's.
+func TestClosedConnectionIsLeftToThePgxpoolThatItCameFrom(t *testing.T) {
+	t.Parallel()
+	config, err := pgxpool.ParseConfig(postgresDSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.MaxConns = 4
+	shared, err := pgxpool.NewWithConfig(oltp, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	db, err := partition.OpenDB(stdlib.GetPoolConnector(shared), partition.WithLogger(quiet),
+		pool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 1, AcquireTimeout: 10 * time.Second}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var others sync.WaitGroup
+	defer others.Wait()
+	ctx, stop := context.WithCancel(oltp)
+	defer stop()
+	for range config.MaxConns {
+		others.Go(func() {
+			for ctx.Err() == nil {
+				shared.Exec(oltp, "SELECT 1")
+			}
+		})
+	}
+	for range 6 {
+		conn, err := db.Conn(oltp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Raw(func(any) error { return sqldriver.ErrBadConn })
+		conn.Close()
 	}
 }
 
