@@ -13,16 +13,15 @@ const maxCleanup = 20 * time.Second
 // awaitCleanup waits until a connection of pgx is really closed. After a call that was cancelled pgx only marks it as
 // closed; it asks the server to cancel, waits for the end and closes the socket in a goroutine of its own, and Close
 // returns at once. A permit given back before that lets one connection more onto the server than the cap allows.
-func awaitCleanup(done <-chan struct{}) {
-	if done != nil {
+func awaitCleanup(conn sqldriver.Conn) {
+	if done := cleanupDone(conn); done != nil {
 		closedWithin(done, maxCleanup)
 	}
 }
 
 // What follows reaches into a *stdlib.Conn without an import of pgx. For every other connection it finds nothing.
 
-// cleanupDone is conn.Conn().PgConn().CleanupDone() of a closed connection. (One that came from a pgxpool is not closed
-// by Close, but goes back there.)
+// cleanupDone is conn.Conn().PgConn().CleanupDone() of a closed connection.
 func cleanupDone(conn sqldriver.Conn) <-chan struct{} {
 	pg := pgConn(conn)
 	if !pg.IsValid() {

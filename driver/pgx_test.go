@@ -36,7 +36,7 @@ func TestCleanupOfPgxIsFoundAndOtherConnectionsHaveNone(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 	for _, conn := range []sqldriver.Conn{
-		&shapedConn{}, &shapedConn{inner: &shapedInner{&shapedPgConn{done: done}}}, // as it comes back to a pgxpool
+		&shapedConn{}, &shapedConn{inner: &shapedInner{&shapedPgConn{done: done}}}, // not closed
 		&shapedConn{inner: &shapedInner{}}, &Conn{}} {
 		if cleanupDone(conn) != nil {
 			t.Errorf("%T has one", conn)

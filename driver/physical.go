@@ -121,7 +121,7 @@ func (p *Physical) ender(cancel context.CancelFunc) context.CancelFunc {
 func (p *Physical) cutSocket() { p.socket.SetDeadline(time.Unix(1, 0)) }
 
 // mendSocket undoes cutSocket where that ended nothing: it came too late. (A connection that pgx closes is pgx's, with the
-// deadline that it has then; and a pgxpool may keep one that it does not.)
+// deadline that it has then.)
 func (p *Physical) mendSocket() {
 	if p.cuts && cleanupDone(p.inner) == nil {
 		p.socket.SetDeadline(time.Time{})
@@ -233,11 +233,10 @@ func (p *Physical) Close() error {
 		p.stmts.forget()
 	}
 	if p.doom != nil {
-		p.mendSocket()
+		p.mendSocket() // so that pgx can take its leave
 	}
-	cleanup := cleanupDone(p.inner) // asked for before Close: what that gives back to a pgxpool is another's at once
 	err := p.close.once(p)
-	awaitCleanup(cleanup)
+	awaitCleanup(p.inner)
 	if p.revoked.Load() == nil {
 		p.raw = raw{} // a virtual connection may remember p for a while
 	}

@@ -6,7 +6,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,43 +187,21 @@ func TestClosingAStatementBetweenRowsDoesNotPutOffTheEndOfTheirContext(t *testin
 	})
 }
 
-// The race detector watches: a connection that came from a pgxpool goes back there when it is closed, and is another's.
-func TestClosedConnectionIsLeftToThePgxpoolThatItCameFrom(t *testing.T) {
+func TestConnectorOfAPgxpoolIsRefused(t *testing.T) {
 	t.Parallel()
-	config, err := pgxpool.ParseConfig(postgresDSN(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.MaxConns = 4
-	shared, err := pgxpool.NewWithConfig(oltp, config)
+	shared, err := pgxpool.New(oltp, postgresDSN(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer shared.Close()
-	db, err := partition.OpenDB(stdlib.GetPoolConnector(shared), partition.WithLogger(quiet),
-		pool(workload.OLTP, partition.PoolConfig{MaxOpenConns: 1, AcquireTimeout: 10 * time.Second}))
-	if err != nil {
-		t.Fatal(err)
+	connector := stdlib.GetPoolConnector(shared)
+	_, err = partition.OpenDB(connector)
+	if err == nil || !strings.Contains(err.Error(), "pgxpool") {
+		t.Errorf("%v", err)
 	}
-	defer db.Close()
-	var others sync.WaitGroup
-	defer others.Wait()
-	ctx, stop := context.WithCancel(oltp)
-	defer stop()
-	for range config.MaxConns {
-		others.Go(func() {
-			for ctx.Err() == nil {
-				shared.Exec(oltp, "SELECT 1")
-			}
-		})
-	}
-	for range 6 {
-		conn, err := db.Conn(oltp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn.Raw(func(any) error { return sqldriver.ErrBadConn })
-		conn.Close()
+	_, err = partition.Open("pgx", postgresDSN(t), partition.WithPoolConnector(workload.Reporting, connector))
+	if err == nil || !strings.Contains(err.Error(), "reporting") {
+		t.Errorf("%v", err)
 	}
 }
 

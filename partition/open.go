@@ -36,12 +36,29 @@ func Open(driverName, dataSourceName string, opts ...Option) (*sql.DB, error) {
 }
 
 // OpenDB is sql.OpenDB, with pools: for drivers that are configured through a connector (credentials that rotate,
-// tracing wrappers). If c is an io.Closer it is closed with the handle; after an error it is still the caller's.
+// tracing wrappers); not one of a pgxpool, which lends the same connections to others. If c is an io.Closer it is closed with the
+// handle; after an error it is still the caller's.
 func OpenDB(c sqldriver.Connector, opts ...Option) (*sql.DB, error) {
-	if c == nil {
-		return nil, errors.New("partition: connector is nil")
+	if err := checkConnector(c); err != nil {
+		return nil, fmt.Errorf("partition: %w", err)
 	}
 	return open(&server{connector: c}, newOptions(opts))
+}
+
+// checkConnector refuses the connector of a pgxpool. That one's connections go back to it when we close them: its other users
+// would find our settings on them, and be ended in our place.
+func checkConnector(c sqldriver.Connector) error {
+	if c == nil {
+		return errors.New("connector is nil")
+	}
+	v := reflect.Indirect(reflect.ValueOf(c))
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != "github.com/jackc/pgx/v5/stdlib" {
+		return nil
+	}
+	if pool := v.FieldByName("pool"); pool.IsValid() && pool.Kind() == reflect.Pointer && !pool.IsNil() {
+		return errors.New("connector is a pgxpool's, whose connections others have as well: use stdlib.GetConnector")
+	}
+	return nil
 }
 
 func open(main *server, o *options) (*sql.DB, error) {

@@ -194,8 +194,8 @@ func (o *options) resolve(main *server) (map[workload.Name]PoolConfig, error) {
 		return nil, fmt.Errorf("partition: fallback %q is not a pool", string(o.fallback))
 	}
 	for name, c := range o.connectors {
-		if c == nil {
-			return nil, fmt.Errorf("partition: pool %q: WithPoolConnector: connector is nil", string(name))
+		if err := checkConnector(c); err != nil {
+			return nil, fmt.Errorf("partition: pool %q: WithPoolConnector: %w", string(name), err)
 		}
 		if pools[name].DSN != "" {
 			return nil, fmt.Errorf("partition: pool %q: has both a DSN and a connector of its own", string(name))
