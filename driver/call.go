@@ -12,12 +12,12 @@ type call struct {
 	c      *Conn
 	p      *Physical
 	caller context.Context
-	watch  watch              // of the caller, where the driver leaves it to the guard
 	cancel context.CancelFunc // releases the driver's context; nil where there is nothing to release
 	limit  Limit
 	latest time.Duration // when the caller's own deadline has passed by so much that the driver ignores it, or forever
 	began  time.Duration // on the clock
 	at     time.Duration // when the driver call that runs began
+	lookAt time.Duration // when the guard begins to watch the caller, where the driver leaves that to it; 0: it does not
 	spent  time.Duration // inside driver calls before that; kept only where the guard is exact
 	done   bool
 	runs   bool // under the guard: its exit is due
@@ -36,28 +36,27 @@ func (c *Conn) start(ctx context.Context, k *call, p *Physical, query string) (c
 	k.cancel = cancel
 	if p.watches && ctx.Done() != nil {
 		derived = unwatched{ctx}
-		k.watch.caller = ctx
 		k.watchFrom(began)
 	}
-	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel), k.watched()) {
+	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel), k.watched(), k.lookAt) {
 		k.release()
 		return nil, c.lost(p)
 	}
-	k.runs, k.watch.at = true, forever
+	k.entered(true)
 	return derived, nil
 }
 
-// watched is how the guard is to watch the caller; nil: not at all.
-func (k *call) watched() *watch {
-	if k.watch.caller == nil {
+// watched is the context that the guard watches; nil: none.
+func (k *call) watched() context.Context {
+	if k.lookAt == 0 {
 		return nil
 	}
-	return &k.watch
+	return k.caller
 }
 
-// watchFrom has the caller watched in a driver call that begins at began.
+// watchFrom has the guard watch the caller, in a driver call that begins at began.
 func (k *call) watchFrom(began time.Duration) {
-	k.watch.at = min(began+watchAfter, k.latest-callerGrace)
+	k.lookAt = min(began+watchAfter, k.latest-callerGrace)
 }
 
 // deadline is when the guard ends a driver call that begins now and has so much of its limit left.
@@ -94,18 +93,25 @@ func (k *call) resume() error {
 	switch grace := k.limit.Grace; {
 	case k.limit.Statement > 0 && grace > 0:
 		// The server counts for itself. The guard is for one that hangs, and need not be exact.
-		k.runs = k.p.guard.enterLazily(min(k.began+k.limit.Statement+grace, k.latest), grace, k.p.ender(k.cancel), k.watched())
+		k.entered(k.p.guard.enterLazily(min(k.began+k.limit.Statement+grace, k.latest), grace, k.p.ender(k.cancel), k.watched(), k.lookAt))
 	case k.limit.Statement > 0:
 		k.at = Now()
-		k.runs = k.p.guard.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0, k.p.ender(k.cancel), k.watched())
+		k.entered(k.p.guard.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0, k.p.ender(k.cancel), k.watched(), k.lookAt))
 	default:
-		k.runs = k.p.guard.enter(k.latest, 0, k.p.ender(k.cancel), k.watched())
+		k.entered(k.p.guard.enter(k.latest, 0, k.p.ender(k.cancel), k.watched(), k.lookAt))
 	}
 	return k.unlessRevoked()
 }
 
+// entered notes whether the guard let a driver call begin. The next one may begin without a look at the clock.
+func (k *call) entered(runs bool) {
+	k.runs = runs
+	if k.lookAt != 0 {
+		k.lookAt = soon
+	}
+}
+
 func (k *call) unlessRevoked() error {
-	k.watch.at = forever
 	if !k.runs {
 		return k.c.lost(k.p)
 	}
@@ -118,7 +124,7 @@ func (k *call) resumeLast() error {
 	if k.gone() || k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
 	}
-	k.runs = k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel), k.watched())
+	k.entered(k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel), k.watched(), k.lookAt))
 	return k.unlessRevoked()
 }
 

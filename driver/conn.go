@@ -185,7 +185,7 @@ func (c *Conn) Raw(f func(driverConn any) error) error {
 
 // enter begins a driver call that is no statement, and exit ends it. It is false if the connection was taken back.
 func (c *Conn) enter(p *Physical) bool {
-	if p.guard.enter(forever, 0, p.cut, nil) || p.doom != nil && p.enterLate() {
+	if p.guard.enter(forever, 0, p.cut, nil, 0) || p.doom != nil && p.enterLate() {
 		return true
 	}
 	c.lost(p)

@@ -167,9 +167,11 @@ func (c *Conn) ping(ctx context.Context) error {
 // first since Connect bound an idle connection, which turns out to be dead. ErrBadConn promises that nothing was
 // executed. (Nor does ErrSkip touch the connection: the call that counts is the one that follows.)
 func (c *Conn) again(ctx context.Context, err *error) bool {
-	if !c.lastResort || *err == sqldriver.ErrSkip {
-		return false
-	}
+	return c.lastResort && *err != sqldriver.ErrSkip && c.replaced(ctx, err)
+}
+
+// replaced is again where it may be true.
+func (c *Conn) replaced(ctx context.Context, err *error) bool {
 	c.lastResort = false
 	if c.phys == nil || !errors.Is(*err, sqldriver.ErrBadConn) {
 		return false

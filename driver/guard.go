@@ -73,14 +73,14 @@ func newGuard(stuck func()) *guard {
 
 // enter begins a call that cancel will end at deadline, or rather its first driver call: further ones may enter lazily.
 // slack is how much of the time to deadline is slack. It is false, and the call must not be made, once the guard has
-// fired. Where w is not nil the call ends with its caller's context, too.
-func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc, w *watch) bool {
+// fired. Where caller is not nil the call ends with that context, too: see look.
+func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc, caller context.Context, lookAt time.Duration) bool {
 	g.keep(deadline, slack)
-	if !g.begin(cancel, w, running) {
+	if !g.begin(cancel, caller, running) {
 		return false
 	}
-	if w != nil {
-		g.look(w)
+	if caller != nil {
+		g.look(lookAt)
 	}
 	if deadline < forever {
 		g.wakeBy(deadline - slack)
@@ -96,13 +96,13 @@ const forever = time.Duration(math.MaxInt64)
 // where the deadline is that of the call before, as it is then, it writes nothing but state.
 // A call that hangs is so ended at deadline, since there is a tick slack before it; one that begins to hang later, when
 // its consumer has taken its time, at most two slacks after it began.
-func (g *guard) enterLazily(deadline, slack time.Duration, cancel context.CancelFunc, w *watch) bool {
+func (g *guard) enterLazily(deadline, slack time.Duration, cancel context.CancelFunc, caller context.Context, lookAt time.Duration) bool {
 	g.keep(deadline, slack)
-	if !g.begin(cancel, w, running|lazy) {
+	if !g.begin(cancel, caller, running|lazy) {
 		return false
 	}
-	if w != nil {
-		g.look(w)
+	if caller != nil {
+		g.look(lookAt)
 	}
 	if g.armed.Load() == 0 {
 		g.arm(Now() + slack)
@@ -129,14 +129,14 @@ func (g *guard) wakeBy(at time.Duration) {
 	}
 }
 
-func (g *guard) begin(cancel context.CancelFunc, w *watch, how uint64) bool {
+func (g *guard) begin(cancel context.CancelFunc, caller context.Context, how uint64) bool {
 	s := g.state.Load()
 	if s == fired {
 		return false
 	}
 	g.cancel = cancel
-	if w != nil {
-		g.caller = w.caller
+	if caller != nil {
+		g.caller = caller
 		how |= watchable
 	} else {
 		g.others = true

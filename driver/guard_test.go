@@ -22,7 +22,7 @@ func TestGuardEndsACallAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, ctx, cancel := started(t)
 		began := time.Now()
-		g.enter(Now()+time.Second, 0, cancel, nil)
+		g.enter(Now()+time.Second, 0, cancel, nil, 0)
 		<-ctx.Done()
 		if took := time.Since(began); took != time.Second || !g.exit() {
 			t.Errorf("ended after %v", took)
@@ -34,10 +34,10 @@ func TestGuardSetForALateDeadlineKeepsAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, ctx, cancel := started(t)
-		g.enter(Now()+time.Hour, 0, cancel, nil)
+		g.enter(Now()+time.Hour, 0, cancel, nil, 0)
 		g.exit()
 		began := time.Now()
-		g.enter(Now()+time.Second, 0, cancel, nil)
+		g.enter(Now()+time.Second, 0, cancel, nil, 0)
 		<-ctx.Done()
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("ended after %v", took)
@@ -50,7 +50,7 @@ func TestGuardOfAnEndedCallNeverEndsTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, ctx, cancel := started(t)
 		for range 100 {
-			g.enter(Now()+time.Second, 0, cancel, nil)
+			g.enter(Now()+time.Second, 0, cancel, nil, 0)
 			time.Sleep(time.Second - time.Nanosecond)
 			if g.exit() {
 				t.Fatal("fired before its time")
@@ -71,15 +71,15 @@ func TestCallThatHangsInALazyFetchIsEndedAtUntilPlusSlack(t *testing.T) {
 			g, ctx, cancel := started(t)
 			limit := time.Duration(1+rand.IntN(3000)) * time.Millisecond
 			for range 3 { // statements before it, so that the timer is set for one of those
-				g.enter(Now()+limit+slack, slack, cancel, nil)
+				g.enter(Now()+limit+slack, slack, cancel, nil, 0)
 				time.Sleep(time.Duration(rand.IntN(int(limit))))
 				g.exit()
 			}
 			until := Now() + limit
-			g.enter(until+slack, slack, cancel, nil)
+			g.enter(until+slack, slack, cancel, nil, 0)
 			time.Sleep(time.Duration(rand.IntN(int(limit))))
 			g.exit()
-			g.enterLazily(until+slack, slack, cancel, nil)
+			g.enterLazily(until+slack, slack, cancel, nil, 0)
 			<-ctx.Done()
 			if late := Now() - (until + slack); late != 0 {
 				t.Fatalf("ended %v late", late)
@@ -95,17 +95,17 @@ func TestCallThatHangsInALateFetchHasOneToTwoSlacks(t *testing.T) {
 			const slack = 500 * time.Millisecond
 			g, ctx, cancel := started(t)
 			until := Now() + time.Second
-			g.enter(until+slack, slack, cancel, nil)
+			g.enter(until+slack, slack, cancel, nil, 0)
 			time.Sleep(time.Millisecond)
 			g.exit()
 			for range 1 + rand.IntN(5) { // a consumer that takes its time
 				time.Sleep(time.Second + time.Duration(rand.IntN(700))*time.Millisecond)
-				g.enterLazily(until+slack, slack, cancel, nil)
+				g.enterLazily(until+slack, slack, cancel, nil, 0)
 				time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
 				g.exit()
 			}
 			began := Now()
-			g.enterLazily(until+slack, slack, cancel, nil)
+			g.enterLazily(until+slack, slack, cancel, nil, 0)
 			<-ctx.Done()
 			if took := Now() - began; took < slack || took > 2*slack {
 				t.Fatalf("ended after %v", took)
@@ -120,7 +120,7 @@ func TestLazyGuardLeavesQuickCallsAlone(t *testing.T) {
 		g, _, cancel := started(t)
 		until := Now() + time.Second
 		for range 1000 {
-			g.enterLazily(until+500*time.Millisecond, 500*time.Millisecond, cancel, nil)
+			g.enterLazily(until+500*time.Millisecond, 500*time.Millisecond, cancel, nil, 0)
 			time.Sleep(400 * time.Millisecond)
 			if g.exit() {
 				t.Fatal("a quick call was ended")
@@ -134,9 +134,9 @@ func TestRevokedCallIsNotTakenForStuckByALateTick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(func() { t.Error("broken off") })
-		g.enter(Now()+time.Second, 0, func() {}, nil)
+		g.enter(Now()+time.Second, 0, func() {}, nil, 0)
 		g.exit()
-		g.enter(Now()+time.Minute, 0, func() {}, nil)
+		g.enter(Now()+time.Minute, 0, func() {}, nil, 0)
 		time.Sleep(999 * time.Millisecond)
 		if g.revoke()&running == 0 {
 			t.Error("no call was running")
@@ -153,7 +153,7 @@ func TestEndOfACallAndItsGuardAgreeOnWhoWon(t *testing.T) {
 		g := newGuard(func() {})
 		fire := func() { ended.Store(true) }
 		for call := range 50 {
-			g.enter(Now()+time.Duration(rand.IntN(20))*time.Microsecond, 0, fire, nil)
+			g.enter(Now()+time.Duration(rand.IntN(20))*time.Microsecond, 0, fire, nil, 0)
 			for range rand.IntN(2000) {
 				_ = call
 			}
@@ -174,14 +174,14 @@ func BenchmarkGuard(b *testing.B) {
 	cancel := func() {}
 	b.Run("exact", func(b *testing.B) {
 		for b.Loop() {
-			g.enter(Now()+time.Hour, 0, cancel, nil)
+			g.enter(Now()+time.Hour, 0, cancel, nil, 0)
 			g.exit()
 		}
 	})
 	b.Run("lazy", func(b *testing.B) {
 		until := Now() + time.Hour
 		for b.Loop() {
-			g.enterLazily(until, time.Hour, cancel, nil)
+			g.enterLazily(until, time.Hour, cancel, nil, 0)
 			g.exit()
 		}
 	})

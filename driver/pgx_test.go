@@ -55,7 +55,7 @@ func TestGuardOfPgxCutsItsSocketInPlaceOfAContext(t *testing.T) {
 			t.Error("the driver is given another context than the caller's")
 		}
 	}
-	p.guard.enter(Now()+time.Millisecond, 0, p.ender(nil), nil)
+	p.guard.enter(Now()+time.Millisecond, 0, p.ender(nil), nil, 0)
 	if _, err := ours.Read(make([]byte, 1)); err == nil {
 		t.Error("the read went on")
 	}

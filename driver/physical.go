@@ -74,7 +74,7 @@ func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 	}
 	derived, cancel := p.derive(ctx)
 	p.current = checkout{ctx, derived, cancel}
-	p.guard.enter(deadline, 0, p.ender(cancel), nil)
+	p.guard.enter(deadline, 0, p.ender(cancel), nil, 0)
 	err := p.reset(derived)
 	if p.guard.exit() {
 		p.guard.leave()

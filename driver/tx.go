@@ -74,7 +74,9 @@ func (t *tx) restart(text string) error {
 	}
 	k.done = false
 	k.spent, k.began, k.latest = 0, Now(), forever
-	k.watchFrom(k.began)
+	if k.lookAt != 0 {
+		k.watchFrom(k.began)
+	}
 	k.limit = k.p.lender.Limit(context.Background(), k.p.traits(text))
 	k.p.inTx = 0
 	return k.resume()

@@ -95,7 +95,7 @@ func TestWrapperOfPgxIsGivenAContextThatEndsWithTheCall(t *testing.T) {
 	defer theirs.Close()
 	p := NewPhysical(byValue{&shapedConn{inner: &shapedInner{&shapedPgConn{socket: ours}}}}, nil, NewTexts())
 	ctx, cancel := p.derive(context.Background())
-	p.guard.enter(Now()+time.Millisecond, 0, p.ender(cancel), nil)
+	p.guard.enter(Now()+time.Millisecond, 0, p.ender(cancel), nil, 0)
 	<-ctx.Done()
 	if !p.guard.exit() || p.watches {
 		t.Error("the guard has not ended it")

@@ -14,21 +14,19 @@ import (
 // known beforehand, and not missed by that.)
 const watchAfter = 5 * time.Millisecond
 
-// watch is whose context ends a call, for a driver that leaves that to the guard.
-type watch struct {
-	caller context.Context
-	at     time.Duration // when the guard begins to, at the latest; forever: watchAfter from a driver call's beginning
-}
-
-// look sees to it that a tick comes in time to watch the call that runs.
-func (g *guard) look(w *watch) {
-	if w.at < forever {
-		g.wakeBy(w.at)
+// look sees to it that a tick comes in time to watch the call that runs: at the latest at a time on the clock, or where that is
+// soon watchAfter from now. Only then, and only where the timer may be set too late, does it read the clock.
+func (g *guard) look(at time.Duration) {
+	if at != soon {
+		g.wakeBy(at)
 	} else if g.others || g.armed.Load() == 0 {
 		g.arm(Now() + watchAfter)
 	}
 	g.others = false
 }
+
+// soon is no time.
+const soon = time.Duration(-1)
 
 // watchLocked begins to watch the caller of s, the state of the call that runs. From now on that call ends by exitWatched,
 // and no other begins before.

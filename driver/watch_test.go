@@ -12,9 +12,9 @@ import (
 // beginUnder begins a call under ctx that has an hour, as start does.
 func (g *guard) beginUnder(ctx context.Context, cancel context.CancelFunc) {
 	began := Now()
-	k := call{latest: latest(ctx, began), watch: watch{caller: ctx}}
+	k := call{latest: latest(ctx, began), caller: ctx}
 	k.watchFrom(began)
-	g.enter(began+time.Hour, 0, cancel, k.watched())
+	g.enter(began+time.Hour, 0, cancel, k.watched(), k.lookAt)
 }
 
 func TestWatchedCallEndsWithItsCaller(t *testing.T) {
@@ -80,7 +80,7 @@ func TestWatchOfACallThatHasEndedEndsNoOther(t *testing.T) {
 		g.beginUnder(caller, cancel)
 		time.Sleep(20 * time.Millisecond)
 		g.exit()
-		g.enterLazily(Now()+time.Hour, time.Second, cancel, &watch{caller, forever})
+		g.enterLazily(Now()+time.Hour, time.Second, cancel, caller, soon)
 		end()
 		began := time.Now()
 		<-ended.Done()
@@ -99,9 +99,9 @@ func TestCallOfAnotherContextInBetweenDoesNotPutOffTheWatch(t *testing.T) {
 		g.beginUnder(caller, cancel)
 		g.exit()
 		time.Sleep(2 * watchAfter)
-		g.enter(Now()+time.Hour, 0, cancel, nil)
+		g.enter(Now()+time.Hour, 0, cancel, nil, 0)
 		g.exit()
-		g.enter(Now()+time.Hour, 0, cancel, &watch{caller, forever})
+		g.enter(Now()+time.Hour, 0, cancel, caller, soon)
 		end()
 		began := time.Now()
 		<-ended.Done()
@@ -147,7 +147,7 @@ func TestCutIsMendedBeforeTheNextCall(t *testing.T) {
 		for range 50 {
 			caller, end := context.WithCancel(t.Context())
 			at := Now() + time.Duration(rand.IntN(20))*time.Microsecond
-			g.enter(at+time.Duration(rand.IntN(100))*time.Microsecond, 0, func() { isCut.Store(true) }, &watch{caller, at})
+			g.enter(at+time.Duration(rand.IntN(100))*time.Microsecond, 0, func() { isCut.Store(true) }, caller, at)
 			time.AfterFunc(time.Duration(rand.IntN(40))*time.Microsecond, end)
 			for range rand.IntN(20000) {
 				_ = caller

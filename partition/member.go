@@ -83,8 +83,10 @@ func (m *member) setLimit() {
 }
 
 // dies is when its lifetime ends.
-func (m *member) dies() time.Duration {
-	if life := m.pool.config.Load().ConnMaxLifetime; life > 0 {
+func (m *member) dies() time.Duration { return m.diesBy(m.pool.config.Load()) }
+
+func (m *member) diesBy(c *PoolConfig) time.Duration {
+	if life := c.ConnMaxLifetime; life > 0 {
 		return m.born + time.Duration(m.share*float64(life))
 	}
 	return never
@@ -92,10 +94,11 @@ func (m *member) dies() time.Duration {
 
 // expiresAt is when a connection that is idle since then is too old, or has been idle for too long.
 func (m *member) expiresAt(since time.Duration) time.Duration {
-	if idle := m.pool.config.Load().ConnMaxIdleTime; idle > 0 {
-		return min(m.dies(), since+idle)
+	c := m.pool.config.Load()
+	if idle := c.ConnMaxIdleTime; idle > 0 {
+		return min(m.diesBy(c), since+idle)
 	}
-	return m.dies()
+	return m.diesBy(c)
 }
 
 // Inspect implements driver.Lender.
