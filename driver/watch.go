@@ -8,7 +8,8 @@ import (
 // A driver that is given a context which can end watches it from the beginning of each call to its end. That costs pgx a
 // twentieth of its throughput, and is for nothing in all calls but the few whose context does end. All that pgx then does
 // is to set a deadline on its socket, which the guard can do as well. So pgx gets a context that does not say when it ends,
-// and the guard watches the caller's: not before a call has taken watchAfter, which most never do.
+// and the guard watches the caller's: not before a call has taken watchAfter, which most never do. (Where pgx has a tracer, a
+// wrapper or another handler it keeps its own watch: see watchesByDeadline.)
 
 // watchAfter is for how long a call goes on at most whose context has ended. (The end of a context that has a deadline is
 // known beforehand, and not missed by that.)
