@@ -176,6 +176,10 @@ func (c *Conn) replaced(ctx context.Context, err *error) bool {
 	if c.phys == nil || !errors.Is(*err, sqldriver.ErrBadConn) {
 		return false
 	}
+	if ctx.Err() != nil { // what pgx answers ErrBadConn, too; and nobody waits for another connection
+		*err = ctx.Err()
+		return false
+	}
 	dead := c.phys
 	if !dead.lender.Returning() {
 		*err = c.lost(dead)

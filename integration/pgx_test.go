@@ -242,3 +242,21 @@ func cancelled(t *testing.T, db *sql.DB, after time.Duration, end func() (contex
 	_, next := conn.ExecContext(oltp, "SELECT 1")
 	return fmt.Sprintf("%v; then %v", err, next)
 }
+
+// pgx answers ErrBadConn to a context that has ended before the call.
+func TestConnectionIsKeptWhoseFirstCallComesWithAContextThatHasEnded(t *testing.T) {
+	t.Parallel()
+	r := setup(t, pgx)
+	if err := r.reg.Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	conns, _ := r.take(oltp, 1)
+	ctx, cancel := context.WithCancel(oltp)
+	cancel()
+	if _, err := conns[0].ExecContext(ctx, "SELECT 1"); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
+	if _, err := conns[0].ExecContext(oltp, "SELECT 1"); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+}
