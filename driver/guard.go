@@ -243,10 +243,14 @@ func (g *guard) expire() context.CancelFunc {
 		case s&running == 0:
 			return nil
 		case s&cut != 0:
-			if g.stuckLocked() && !g.state.CompareAndSwap(s, fired) {
-				continue
+			if Now() < g.stuckAt {
+				g.armLocked(g.stuckAt)
+				return nil
 			}
-			return g.endStuckLocked()
+			if g.state.CompareAndSwap(s, fired) {
+				return g.stuck
+			}
+			continue
 		case s&(watchable|watched) == watchable:
 			if !g.state.CompareAndSwap(s, s|watched) {
 				continue
@@ -275,7 +279,7 @@ func (g *guard) expire() context.CancelFunc {
 	}
 }
 
-// endStuckLocked is for a tick that finds a call cancelled. If it was revoked, who did that sees to the rest.
+// endStuckLocked is for a tick that finds the guard fired. If it was revoked, who did that sees to the rest.
 func (g *guard) endStuckLocked() func() {
 	select {
 	case <-g.left:
@@ -285,14 +289,12 @@ func (g *guard) endStuckLocked() func() {
 	switch {
 	case g.stuckAt == 0:
 		return nil
-	case !g.stuckLocked(): // a tick that was set before the call was cancelled
+	case Now() < g.stuckAt: // a tick that was set before the other fired
 		g.armLocked(g.stuckAt)
 		return nil
 	}
 	return g.stuck
 }
-
-func (g *guard) stuckLocked() bool { return Now() >= g.stuckAt }
 
 // deadlineLocked is the deadline of call s. If another call has begun meanwhile it is that one's, or a mixture: then
 // the compare-and-swap on s fails, or the timer is set too early and looks again.
