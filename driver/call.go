@@ -38,11 +38,10 @@ func (c *Conn) start(ctx context.Context, k *call, p *Physical, query string) (c
 		derived = unwatched{ctx}
 		k.watchFrom(began)
 	}
-	if !p.guard.enter(k.deadline(k.limit.Statement), k.limit.Grace, p.ender(cancel), k.watched(), k.lookAt) {
+	if !k.enter(k.deadline(k.limit.Statement), k.limit.Grace) {
 		k.release()
 		return nil, c.lost(p)
 	}
-	k.entered(true)
 	return derived, nil
 }
 
@@ -93,22 +92,32 @@ func (k *call) resume() error {
 	switch grace := k.limit.Grace; {
 	case k.limit.Statement > 0 && grace > 0:
 		// The server counts for itself. The guard is for one that hangs, and need not be exact.
-		k.entered(k.p.guard.enterLazily(min(k.began+k.limit.Statement+grace, k.latest), grace, k.p.ender(k.cancel), k.watched(), k.lookAt))
+		k.enterLazily(min(k.began+k.limit.Statement+grace, k.latest), grace)
 	case k.limit.Statement > 0:
 		k.at = Now()
-		k.entered(k.p.guard.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0, k.p.ender(k.cancel), k.watched(), k.lookAt))
+		k.enter(k.deadline(max(k.limit.Statement-k.spent, minGrace)), 0)
 	default:
-		k.entered(k.p.guard.enter(k.latest, 0, k.p.ender(k.cancel), k.watched(), k.lookAt))
+		k.enter(k.latest, 0)
 	}
 	return k.unlessRevoked()
 }
 
-// entered notes whether the guard let a driver call begin. The next one may begin without a look at the clock.
-func (k *call) entered(runs bool) {
+// enter and enterLazily begin a driver call under the guard, which may not let them.
+
+func (k *call) enter(deadline, slack time.Duration) bool {
+	return k.entered(k.p.guard.enter(deadline, slack, k.p.ender(k.cancel), k.watched(), k.lookAt))
+}
+
+func (k *call) enterLazily(deadline, slack time.Duration) bool {
+	return k.entered(k.p.guard.enterLazily(deadline, slack, k.p.ender(k.cancel), k.watched(), k.lookAt))
+}
+
+func (k *call) entered(runs bool) bool {
 	k.runs = runs
 	if k.lookAt != 0 {
-		k.lookAt = soon
+		k.lookAt = soon // a further driver call begins without a look at the clock
 	}
+	return runs
 }
 
 func (k *call) unlessRevoked() error {
@@ -124,7 +133,7 @@ func (k *call) resumeLast() error {
 	if k.gone() || k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
 	}
-	k.entered(k.p.guard.enterLazily(0, max(k.limit.Statement-k.spent, minGrace), k.p.ender(k.cancel), k.watched(), k.lookAt))
+	k.enterLazily(0, max(k.limit.Statement-k.spent, minGrace))
 	return k.unlessRevoked()
 }
 

@@ -60,11 +60,12 @@ func watchesByDeadline(conn sqldriver.Conn) bool {
 	if t := reflect.TypeOf(conn); t.Kind() != reflect.Pointer || t.Elem().PkgPath() != "github.com/jackc/pgx/v5/stdlib" {
 		return false
 	}
-	if tracer := pgxConfig(conn, "Tracer"); tracer.Kind() != reflect.Interface || !tracer.IsNil() {
+	config := pgxConfig(conn)
+	if tracer := config.FieldByName("Tracer"); tracer.Kind() != reflect.Interface || !tracer.IsNil() {
 		return false
 	}
 	pg := pgConn(conn)
-	build := pgxConfig(conn, "BuildContextWatcherHandler")
+	build := config.FieldByName("BuildContextWatcherHandler")
 	if build.Kind() != reflect.Func || build.IsNil() {
 		return false
 	}
@@ -79,17 +80,14 @@ func watchesByDeadline(conn sqldriver.Conn) bool {
 	return delay.IsValid() && delay.IsZero()
 }
 
-// pgxConfig is a field of conn.Conn().Config(), which is a copy.
-func pgxConfig(conn sqldriver.Conn, field string) reflect.Value {
-	pgx := callMethod(reflect.ValueOf(conn).MethodByName("Conn"))
-	if !pgx.IsValid() {
-		return reflect.Value{}
+// pgxConfig is conn.Conn().Config(), which is a copy; of any other connection an empty struct.
+func pgxConfig(conn sqldriver.Conn) reflect.Value {
+	if pgx := callMethod(reflect.ValueOf(conn).MethodByName("Conn")); pgx.IsValid() {
+		if config := reflect.Indirect(callMethod(pgx.MethodByName("Config"))); config.Kind() == reflect.Struct {
+			return config
+		}
 	}
-	config := reflect.Indirect(callMethod(pgx.MethodByName("Config")))
-	if config.Kind() != reflect.Struct {
-		return reflect.Value{}
-	}
-	return config.FieldByName(field)
+	return reflect.ValueOf(struct{}{})
 }
 
 // pgConn is conn.Conn().PgConn(). (Methods are looked up by constant names, of which the linker knows that they stay.)

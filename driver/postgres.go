@@ -14,11 +14,11 @@ func (s *Session) BackendPID() int64 {
 	if pg := pgConn(s.raw.inner); pg.IsValid() {
 		return pidOf(callMethod(pg.MethodByName("PID")))
 	}
-	v := reflect.Indirect(reflect.ValueOf(s.raw.inner))
-	if v.Kind() != reflect.Struct || v.Type().PkgPath() != "github.com/lib/pq" {
+	pq := structOf(s.raw.inner)
+	if pq.Type().PkgPath() != "github.com/lib/pq" {
 		return 0
 	}
-	return pidOf(v.FieldByName("pid"))
+	return pidOf(pq.FieldByName("pid"))
 }
 
 // pidOf reads the 32 bits of a process id, which lib/pq takes for signed: a pooler invents them.
@@ -36,7 +36,7 @@ func pidOf(v reflect.Value) int64 {
 // it keeps each text prepared, for one round trip more, and a pooler may hand the second one to a server that has never
 // heard of it.
 func unprepared(conn sqldriver.Conn) []sqldriver.NamedValue {
-	mode := pgxConfig(conn, "DefaultQueryExecMode")
+	mode := pgxConfig(conn).FieldByName("DefaultQueryExecMode")
 	if !mode.IsValid() || !mode.CanInt() || !mode.CanSet() {
 		return nil
 	}

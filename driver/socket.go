@@ -19,11 +19,11 @@ var socketFields = map[string]string{
 // export theirs. So it is read out of the connection; a release that keeps it elsewhere has Close called again.
 func socketOf(conn sqldriver.Conn) net.Conn {
 	s := structOf(conn)
-	name, ok := socketFields[s.Type().PkgPath()]
-	if !ok {
+	field := s.FieldByName(socketFields[s.Type().PkgPath()])
+	if !field.IsValid() {
 		return nil
 	}
-	socket := fieldAs[net.Conn](s.FieldByName(name))
+	socket, _ := readable(field).Interface().(net.Conn)
 	if tls, ok := socket.(interface{ NetConn() net.Conn }); ok {
 		return tls.NetConn() // whose Close does not wait for a farewell to be sent
 	}

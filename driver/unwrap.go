@@ -69,7 +69,7 @@ func heldIn(field reflect.Value) (conn sqldriver.Conn, isPlace bool) {
 	if !isPlace && (t.Kind() != reflect.Interface || t.PkgPath() != connType.PkgPath()) {
 		return nil, false
 	}
-	if v := reflect.NewAt(t, field.Addr().UnsafePointer()).Elem(); !v.IsNil() {
+	if v := readable(field); !v.IsNil() {
 		conn, _ = v.Interface().(sqldriver.Conn)
 	}
 	return conn, isPlace
@@ -84,15 +84,12 @@ func structOf(conn sqldriver.Conn) reflect.Value {
 	case v.CanAddr():
 		return v
 	}
-	readable := reflect.New(v.Type()).Elem()
-	readable.Set(v)
-	return readable
+	c := reflect.New(v.Type()).Elem()
+	c.Set(v)
+	return c
 }
 
-// fieldAs is the value of a field that has type T, exported or not; else, and where there is no such field, it is nil.
-func fieldAs[T any](field reflect.Value) (value T) {
-	if field.IsValid() && field.Type() == reflect.TypeFor[T]() {
-		value = *(*T)(field.Addr().UnsafePointer())
-	}
-	return value
+// readable is a field of structOf such that it can be read although it is not exported.
+func readable(field reflect.Value) reflect.Value {
+	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
 }

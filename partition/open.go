@@ -52,7 +52,7 @@ func checkConnector(c sqldriver.Connector) error {
 		return errors.New("connector is nil")
 	}
 	v := reflect.Indirect(reflect.ValueOf(c))
-	if v.Kind() != reflect.Struct || v.Type().PkgPath() != "github.com/jackc/pgx/v5/stdlib" {
+	if packageOf(c) != "github.com/jackc/pgx/v5/stdlib" || v.Kind() != reflect.Struct {
 		return nil
 	}
 	if pool := v.FieldByName("pool"); pool.IsValid() && pool.Kind() == reflect.Pointer && !pool.IsNil() {
@@ -185,9 +185,9 @@ func parseLazy(c sqldriver.Connector) error {
 	return err
 }
 
-// packageOf is the path of the package that a driver's type is from.
-func packageOf(d sqldriver.Driver) string {
-	t := reflect.TypeOf(d)
+// packageOf is the path of the package that the type of a driver or a connector is from.
+func packageOf(of any) string {
+	t := reflect.TypeOf(of)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
