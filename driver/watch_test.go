@@ -17,6 +17,17 @@ func (g *guard) beginUnder(ctx context.Context, cancel context.CancelFunc) {
 	g.enter(began+time.Hour, 0, cancel, k.watched(), k.lookAt)
 }
 
+// endsInTime ends the context of a call that has just begun, and so the call.
+func endsInTime(t *testing.T, ended context.Context, end context.CancelFunc) {
+	t.Helper()
+	end()
+	began := time.Now()
+	<-ended.Done()
+	if took := time.Since(began); took != watchAfter {
+		t.Errorf("ended after %v", took)
+	}
+}
+
 func TestWatchedCallEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -81,12 +92,7 @@ func TestWatchOfACallThatHasEndedEndsNoOther(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		g.exit()
 		g.enterLazily(Now()+time.Hour, time.Second, cancel, caller, soon)
-		end()
-		began := time.Now()
-		<-ended.Done()
-		if took := time.Since(began); took != watchAfter {
-			t.Errorf("ended after %v", took)
-		}
+		endsInTime(t, ended, end)
 	})
 }
 
@@ -102,12 +108,7 @@ func TestCallOfAnotherContextInBetweenDoesNotPutOffTheWatch(t *testing.T) {
 		g.enter(Now()+time.Hour, 0, cancel, nil, 0)
 		g.exit()
 		g.enter(Now()+time.Hour, 0, cancel, caller, soon)
-		end()
-		began := time.Now()
-		<-ended.Done()
-		if took := time.Since(began); took != watchAfter {
-			t.Errorf("ended after %v", took)
-		}
+		endsInTime(t, ended, end)
 	})
 }
 
