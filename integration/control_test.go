@@ -68,13 +68,13 @@ func (l *transcript) count(what string) int {
 // cutShort gives a statement of the batch pool up, and waits until its permit is back.
 func (r *rig) cutShort() {
 	r.Helper()
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(in(workload.Batch), 200*ms)
 	defer cancel()
-	began := time.Now()
 	if _, err := r.db.ExecContext(ctx, r.target.slow); err == nil {
 		r.Error("the statement was not cancelled")
 	}
-	between(r, "the caller's return", time.Since(began), 190*ms, 300*ms)
+	between(r, "the caller's return", time.Since(began), 200*ms, 300*ms)
 	r.settled()
 }
 

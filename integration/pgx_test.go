@@ -75,8 +75,8 @@ func mustBeCancelled(t *testing.T, db *sql.DB, query string) {
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(oltp)
-	time.AfterFunc(100*ms, cancel)
 	began := time.Now()
+	time.AfterFunc(100*ms, cancel)
 	if _, err := conn.ExecContext(ctx, query); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -161,8 +161,8 @@ func TestClosingAStatementBetweenRowsDoesNotPutOffTheEndOfTheirContext(t *testin
 		rows.Next()
 		time.Sleep(20 * ms) // until the guard has had its look at the query
 		stmt.Close()        // pgx says that it is busy
-		time.AfterFunc(100*ms, cancel)
 		began := time.Now()
+		time.AfterFunc(100*ms, cancel)
 		for rows.Next() {
 		}
 		if !errors.Is(rows.Err(), context.Canceled) {
@@ -219,9 +219,9 @@ func cancelled(t *testing.T, db *sql.DB, after time.Duration, end func() (contex
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	began := time.Now()
 	ctx, cancel := end()
 	defer cancel()
-	began := time.Now()
 	_, err = conn.ExecContext(ctx, "SELECT pg_sleep(5)")
 	between(t, "cancelled call", time.Since(began), after, after)
 	_, next := conn.ExecContext(oltp, "SELECT 1")
