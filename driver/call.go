@@ -31,12 +31,15 @@ func (c *Conn) start(ctx context.Context, k *call, p *Physical, query string) (c
 	}
 	traits := p.traits(query)
 	began := Now()
-	*k = call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: latest(ctx, began), began: began, at: began}
+	*k = call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: forever, began: began, at: began}
 	derived, cancel := p.contextOf(ctx)
 	k.cancel = cancel
-	if p.watches && ctx.Done() != nil {
-		derived = unwatched{ctx}
-		k.watchFrom(began)
+	if ctx.Done() != nil {
+		k.latest = latest(ctx, began)
+		if p.watches {
+			derived = unwatched{ctx}
+			k.watchFrom(began)
+		}
 	}
 	if !k.enter(k.deadline(k.limit.Statement), k.limit.Grace) {
 		k.release()

@@ -2,11 +2,15 @@ package stmttimeout
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
 // limitKey is the context key of the limit. It has no size, so that looking it up allocates nothing.
 type limitKey struct{}
+
+// used: some context carries a limit. To find that one does not takes a look at each of its parents.
+var used atomic.Bool
 
 // With returns a context under which each statement may run for at most d.
 //
@@ -23,12 +27,16 @@ func With(ctx context.Context, d time.Duration) context.Context {
 	if outer, ok := From(ctx); ok && outer <= d {
 		return ctx
 	}
+	used.Store(true)
 	return context.WithValue(ctx, limitKey{}, d)
 }
 
 // From returns the limit that ctx puts on each statement, which is always positive, and whether there is one. It costs
-// one look-up in ctx.
+// one look-up in ctx, once [With] was used in the program.
 func From(ctx context.Context) (time.Duration, bool) {
+	if !used.Load() {
+		return 0, false
+	}
 	d, ok := ctx.Value(limitKey{}).(time.Duration)
 	return d, ok
 }
