@@ -57,7 +57,7 @@ func pgxSocket(conn sqldriver.Conn) net.Conn {
 // know when the caller's context ends: what is wrapped around pgx may wait by itself, and both that and a tracer may derive
 // a context, from which pgx reads why its own read has failed.
 func watchesByDeadline(conn sqldriver.Conn) bool {
-	if t := reflect.TypeOf(conn); t.Kind() != reflect.Pointer || t.Elem().PkgPath() != "github.com/jackc/pgx/v5/stdlib" {
+	if structOf(conn).Type().PkgPath() != "github.com/jackc/pgx/v5/stdlib" {
 		return false
 	}
 	config := pgxConfig(conn)

@@ -34,7 +34,7 @@ func unwrap(conn sqldriver.Conn) (inner sqldriver.Conn, wrapped bool) {
 }
 
 func samePointer(a, b sqldriver.Conn) bool {
-	return reflect.TypeOf(a).Kind() == reflect.Pointer && reflect.TypeOf(b).Kind() == reflect.Pointer && a == b
+	return reflect.TypeOf(a).Kind() == reflect.Pointer && a == b
 }
 
 // inside are the connections that conn holds, none if a place for one is empty.
