@@ -68,14 +68,21 @@ func (l *transcript) count(what string) int {
 // cutShort gives a statement of the batch pool up, and waits until its permit is back.
 func (r *rig) cutShort() {
 	r.Helper()
-	began := time.Now()
+	r.giveUp(r.target.slow)
+	r.settled()
+}
+
+// giveUp runs a statement in the batch pool whose caller gives it up after 200 ms, and returns when that was begun.
+func (r *rig) giveUp(statement string) (began time.Time) {
+	r.Helper()
+	began = time.Now()
 	ctx, cancel := context.WithTimeout(in(workload.Batch), 200*ms)
 	defer cancel()
-	if _, err := r.db.ExecContext(ctx, r.target.slow); err == nil {
-		r.Error("the statement was not cancelled")
+	if _, err := r.db.ExecContext(ctx, statement); err == nil {
+		r.Fatal("the statement was not cancelled")
 	}
 	between(r, "the caller's return", time.Since(began), 200*ms, 300*ms)
-	r.settled()
+	return began
 }
 
 func TestNothingIsEndedOnAnotherServerAndThatIsSaid(t *testing.T) {
