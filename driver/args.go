@@ -19,23 +19,23 @@ func (c *Conn) CheckNamedValue(nv *sqldriver.NamedValue) error {
 	return c.convert(p.checker, nil, -1, nv)
 }
 
-// convert is convert, by a driver or a value that may panic.
+// convert applies a driver's checker, then a statement's column converter, then the default, each if the one before
+// is missing or passes (ErrSkip). inputs is the statement's number of placeholders. Drivers and values may panic.
 func (c *Conn) convert(checker sqldriver.NamedValueChecker, columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {
 	done := false
 	defer c.abandon(&done)
-	err := convert(checker, columns, inputs, nv)
+	err := sqldriver.ErrSkip
+	if checker != nil {
+		err = checker.CheckNamedValue(nv)
+	}
+	if err == sqldriver.ErrSkip {
+		err = convertByRule(columns, inputs, nv)
+	}
 	done = true
 	return err
 }
 
-// convert applies a driver's checker, then a statement's column converter, then the default, each if the one before
-// is missing or passes (ErrSkip). inputs is the statement's number of placeholders.
-func convert(checker sqldriver.NamedValueChecker, columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {
-	if checker != nil {
-		if err := checker.CheckNamedValue(nv); err != sqldriver.ErrSkip {
-			return err
-		}
-	}
+func convertByRule(columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {
 	if columns != nil {
 		return convertColumn(columns, inputs, nv)
 	}

@@ -20,7 +20,8 @@ type call struct {
 	lookAt time.Duration // when the guard begins to watch the caller, where the driver leaves that to it; 0: it does not
 	spent  time.Duration // inside driver calls before that; kept only where the guard is exact
 	done   bool
-	runs   bool // under the guard: its exit is due
+	runs   bool   // under the guard: its exit is due
+	rest   uint64 // the state in which the last driver call left the guard
 }
 
 // start begins the statement query on the bound connection p in k, and returns the context for the driver. With an error
@@ -30,8 +31,8 @@ func (c *Conn) start(ctx context.Context, k *call, p *Physical, query string) (c
 		return nil, p.doom
 	}
 	traits := p.traits(query)
-	began := Now()
-	*k = call{c: c, p: p, caller: ctx, limit: p.lender.Limit(ctx, traits), latest: forever, began: began, at: began}
+	limit, began := p.lender.Limit(ctx, traits), Now()
+	*k = call{c: c, p: p, caller: ctx, limit: limit, latest: forever, began: began, at: began}
 	derived, cancel := p.contextOf(ctx)
 	k.cancel = cancel
 	if ctx.Done() != nil {
@@ -88,6 +89,10 @@ func latest(ctx context.Context, began time.Duration) time.Duration {
 func (k *call) resume() error {
 	if k.gone() {
 		return k.c.whyGone()
+	}
+	if k.limit.Grace > 0 && k.lookAt == 0 && k.p.guard.again(k.rest, k.limit.Grace) {
+		k.runs = true
+		return nil
 	}
 	if k.p.doom != nil {
 		return k.p.doom
@@ -179,7 +184,9 @@ func (k *call) exit() bool {
 		return false
 	}
 	k.runs = false
-	return k.p.guard.exit()
+	guarded := k.p.guard.exit()
+	k.rest = k.p.guard.rest
+	return guarded
 }
 
 func (k *call) fail(err error, guarded bool) error {

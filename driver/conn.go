@@ -25,27 +25,24 @@ var (
 type Conn struct {
 	connector *Connector
 	last      Lender // of the connection it had last; a virtual connection belongs to the pool of its first binding for life
-
-	phys *Physical
+	phys      *Physical
 	// refusal is the final answer of a checkout that bound nothing: what every call of this checkout returns.
 	// ResetSession has no other way to give its caller an error than through the call that follows.
 	refusal error
+	// unprepared is why a statement's arguments could not be checked: it could not be prepared on this connection. The call
+	// that follows returns it, as it came; from CheckNamedValue it would reach the caller wrapped.
+	unprepared error
 	// lastResort: Connect bound a connection that had been idle. database/sql has no attempt left after it, so if the
 	// first call finds the connection dead we replace it ourselves.
 	lastResort bool
 	// skipped: the last call was answered ErrSkip. What database/sql prepares next is for one use.
 	skipped bool
-
-	// unprepared is why a statement's arguments could not be checked: it could not be prepared on this connection. The call
-	// that follows returns it, as it came; from CheckNamedValue it would reach the caller wrapped.
-	unprepared error
-
 	// bad: ErrBadConn was answered, so that database/sql is about to close the connection. It closes statements first,
 	// under its own lock.
 	bad     bool
-	spare   *spareRows // nil until the first query
-	dropped bool       // database/sql was told to throw it away: its Close is no surprise
-	returns uint       // how often it was returned
+	dropped bool   // database/sql was told to throw it away: its Close is no surprise
+	returns uint32 // how often it was returned
+	spare   spareRows
 }
 
 // ResetSession binds a cached connection for a checkout, if that is possible at once. Otherwise database/sql drops
@@ -100,8 +97,15 @@ func (c *Conn) unbind() bool {
 // abandon is deferred around every call into a driver, and around values that convert themselves: if they panic, the
 // connection is in a state that nobody knows, and database/sql may never return it.
 func (c *Conn) abandon(done *bool) {
+	if !*done {
+		c.panicked()
+	}
+}
+
+// panicked gives the connection up under a call that will not return.
+func (c *Conn) panicked() {
 	p := c.phys
-	if *done || p == nil {
+	if p == nil {
 		return
 	}
 	if p.guard.exit() {

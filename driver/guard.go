@@ -23,20 +23,21 @@ import (
 // enter, enterLazily, enterLate, exit and leave belong to the goroutine that has the connection checked out; after exit
 // reported a fired guard, only a late call may enter (the connection is doomed).
 type guard struct {
+	// What every call touches comes first, close together.
 	state    atomic.Uint64      // number of the call, what the borrower is doing, and whether a call runs
 	deadline atomic.Int64       // of the call that runs; stored before state
 	slack    atomic.Int64       // of the last call that had one
 	cancel   context.CancelFunc // of the call that runs; written before state, read by who fired it
-	caller   context.Context    // of the call that runs, if it is to be watched; as cancel, and read by who watches it
+	rest     uint64             // the state in which a call was ended last
 	doing    uint64             // doingRows, doingTx: goes into state with the next call that begins or ends
-	others   bool               // the timer may be set for a call that was not to be watched: too late to look at one that is
-	left     chan struct{}      // closed by leave
-	late     chan struct{}      // has room for one: a late call, or who has the connection from its borrower
+	armed    atomic.Int64       // when timer will fire; 0: it is not set
 	isLate   bool               // the call that runs
-	stuck    func()             // ends a call that goes on for stuckAfter after it was cancelled
-	mend     func()             // undoes cancel after a call that is watched
+	caller   context.Context    // of the call that runs, if it is to be watched; as cancel, and read by who watches it
 
-	armed atomic.Int64 // when timer will fire; 0: it is not set
+	left  chan struct{} // closed by leave
+	late  chan struct{} // has room for one: a late call, or who has the connection from its borrower
+	stuck func()        // ends a call that goes on for stuckAfter after it was cancelled
+	mend  func()        // undoes cancel after a call that is watched
 
 	mu       sync.Mutex // held to set timer and armed together, and guards what follows
 	timer    *time.Timer
@@ -52,7 +53,7 @@ const (
 	doingRows
 	doingTx
 	lazy      // the call that runs has a deadline that need not be exact
-	watchable // it has a caller
+	watchable // it has a caller; or, where none runs, the last one had
 	watched   // and that is watched, so that the call's end has to come by the lock
 	cut       // and its context has ended, so that the call was cancelled
 	firstCall
@@ -64,11 +65,10 @@ const fired = math.MaxUint64
 // stuckAfter is how long a driver has to end a call that was cancelled.
 const stuckAfter = time.Second
 
-func newGuard(stuck func()) *guard {
-	g := &guard{left: make(chan struct{}), late: make(chan struct{}, 1), stuck: stuck}
+func (g *guard) init(stuck func()) {
+	g.left, g.late, g.stuck = make(chan struct{}), make(chan struct{}, 1), stuck
 	g.timer = time.AfterFunc(math.MaxInt64, g.tick)
 	g.timer.Stop()
-	return g
 }
 
 // enter begins a call that cancel will end at deadline, or rather its first driver call: further ones may enter lazily.
@@ -76,11 +76,12 @@ func newGuard(stuck func()) *guard {
 // fired. Where caller is not nil the call ends with that context, too: see look.
 func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc, caller context.Context, lookAt time.Duration) bool {
 	g.keep(deadline, slack)
-	if !g.begin(cancel, caller, running) {
+	last := g.state.Load()
+	if !g.begin(last, cancel, caller, running) {
 		return false
 	}
 	if caller != nil {
-		g.look(lookAt)
+		g.look(last, lookAt)
 	}
 	if deadline < forever {
 		g.wakeBy(deadline - slack)
@@ -98,11 +99,12 @@ const forever = time.Duration(math.MaxInt64)
 // its consumer has taken its time, at most two slacks after it began.
 func (g *guard) enterLazily(deadline, slack time.Duration, cancel context.CancelFunc, caller context.Context, lookAt time.Duration) bool {
 	g.keep(deadline, slack)
-	if !g.begin(cancel, caller, running|lazy) {
+	last := g.state.Load()
+	if !g.begin(last, cancel, caller, running|lazy) {
 		return false
 	}
 	if caller != nil {
-		g.look(lookAt)
+		g.look(last, lookAt)
 	}
 	if g.armed.Load() == 0 {
 		g.arm(Now() + slack)
@@ -129,20 +131,24 @@ func (g *guard) wakeBy(at time.Duration) {
 	}
 }
 
-func (g *guard) begin(cancel context.CancelFunc, caller context.Context, how uint64) bool {
-	s := g.state.Load()
-	if s == fired {
+// begin begins the call after that which left the state last.
+func (g *guard) begin(last uint64, cancel context.CancelFunc, caller context.Context, how uint64) bool {
+	if last == fired {
 		return false
 	}
 	g.cancel = cancel
 	if caller != nil {
 		g.caller = caller
 		how |= watchable
-	} else {
-		g.others = true
 	}
-	return g.state.CompareAndSwap(s, s-s%firstCall+firstCall|g.doing|how)
+	return g.state.CompareAndSwap(last, g.next(last)|how)
 }
+
+// next is the number of the call after that which left the state last, and what the borrower is doing.
+func (g *guard) next(last uint64) uint64 { return (last | (firstCall - 1)) + 1 | g.doing }
+
+// over is the state that the end of call s leaves.
+func (g *guard) over(s uint64) uint64 { return s&^(firstCall-1-watchable) | g.doing }
 
 // enterLate begins a call that is made although the guard has fired, and which nothing ends. It is false where letGo was
 // first.
@@ -155,15 +161,23 @@ func (g *guard) enterLate() bool {
 	return g.isLate
 }
 
-// exit ends the call that runs and reports whether its guard had fired.
-func (g *guard) exit() (guarded bool) {
-	if g.isLate {
-		g.isLate = false
-		<-g.late
+// again begins, lazily, a further driver call of a statement whose last one left the state rest. It is false if the guard has
+// fired, or another statement's call has begun since: only then anything but the state has changed.
+func (g *guard) again(rest uint64, slack time.Duration) bool {
+	if !g.state.CompareAndSwap(rest, g.next(rest)|running|lazy) {
 		return false
 	}
+	if g.armed.Load() == 0 {
+		g.arm(Now() + slack)
+	}
+	return true
+}
+
+// exit ends the call that runs and reports whether its guard had fired. If not, rest is the state that it leaves.
+func (g *guard) exit() (guarded bool) {
 	s := g.state.Load()
-	if s&watched == 0 && g.state.CompareAndSwap(s, s-s%firstCall|g.doing) {
+	g.rest = g.over(s)
+	if s&watched == 0 && g.state.CompareAndSwap(s, g.rest) {
 		return false
 	}
 	return g.exitWatched()

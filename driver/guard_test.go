@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+func newGuard(stuck func()) *guard {
+	g := new(guard)
+	g.init(stuck)
+	return g
+}
+
 // started returns a guard of whose calls none has begun, and a context that it ends.
 func started(t *testing.T) (*guard, context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(t.Context())

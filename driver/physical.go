@@ -17,29 +17,29 @@ var ErrHung = errors.New("driver: connection did not answer in time")
 // It is used by one goroutine at a time: that of the virtual connection it is bound to (database/sql sees to that), or
 // the one of its pool that has taken it from the idle list. Only its guard's timer comes from elsewhere.
 type Physical struct {
-	// What every call touches comes first, close together.
-	raw
+	// What every call touches comes first, close together: between two calls other work drives it out of the processor's
+	// caches, or the next borrower is on another processor.
 	lender  Lender
-	guard   *guard
-	cut     context.CancelFunc // ends a call for which no context was derived that could
-	socket  net.Conn           // nil where it is not known
-	cuts    bool               // a deadline on socket ends every call: see pgxSocket
-	watches bool               // and that is all that the driver does when a context ends: see watch.go
-	current checkout
-
-	touched bool   // a borrower may have changed the session's settings
-	unfit   bool   // must not be lent again, for another reason than that the guard fired
-	unended bool   // a call ended before its statement had, as far as is known
-	inTx    Traits // what every statement of the transaction that runs has besides its own
-	rows    []openRows
-	doom    error // the guard fired: what later calls of the same borrower get
-
+	cut     context.CancelFunc    // ends a call for which no context was derived that could
+	doom    error                 // the guard fired: what later calls of the same borrower get
+	cuts    bool                  // a deadline on socket ends every call: see pgxSocket
+	watches bool                  // and that is all that the driver does when a context ends: see watch.go
+	touched bool                  // a borrower may have changed the session's settings
+	unfit   bool                  // must not be lent again, for another reason than that the guard fired
+	unended bool                  // a call ended before its statement had, as far as is known
+	inTx    Traits                // what every statement of the transaction that runs has besides its own
 	revoked atomic.Pointer[error] // taken back from its borrower: what that one gets
-	broken  atomic.Bool           // closed under a call that did not end
+	raw
+	guard  guard
+	socket net.Conn    // nil where it is not known
+	broken atomic.Bool // closed under a call that did not end
+	rows   []openRows
+	first  [1]openRows // room for rows
+	stmts  stmtCache
+	texts  textCache
 
-	stmts stmtCache
-	texts textCache
-	close closing
+	current checkout
+	close   closing
 
 	life    context.Context // ends when the guard fires; for callers whose own context cannot end
 	endLife context.CancelFunc
@@ -50,7 +50,8 @@ type Physical struct {
 func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 	p := &Physical{raw: newRaw(conn), lender: lender}
 	p.close.done = make(chan struct{})
-	p.guard = newGuard(p.breakOff)
+	p.rows = p.first[:0]
+	p.guard.init(p.breakOff)
 	p.guard.mend = p.mendSocket
 	p.stmts.texts = texts
 	p.life, p.endLife = context.WithCancel(context.Background())
@@ -73,7 +74,9 @@ func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 		return nil
 	}
 	derived, cancel := p.derive(ctx)
-	p.current = checkout{ctx, derived, cancel}
+	if !p.cuts {
+		p.current = checkout{ctx, derived, cancel}
+	}
 	p.guard.enter(deadline, 0, p.ender(cancel), nil, 0)
 	err := p.reset(derived)
 	if p.guard.exit() {
@@ -89,7 +92,7 @@ func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 func (p *Physical) reset(ctx context.Context) error {
 	if p.resetter != nil {
 		// As in database/sql, an error other than ErrBadConn does not keep the connection from being used.
-		if err := p.resetter.ResetSession(ctx); errors.Is(err, sqldriver.ErrBadConn) {
+		if err := p.resetter.ResetSession(ctx); err != nil && errors.Is(err, sqldriver.ErrBadConn) {
 			return err
 		}
 	}
@@ -266,7 +269,9 @@ func (p *Physical) Release(bad bool) {
 
 // release ends a borrowing and reports whether the connection is too bad to be lent again.
 func (p *Physical) release() (bad bool) {
-	p.current.drop()
+	if !p.cuts {
+		p.current.drop()
+	}
 	p.guard.doing = 0
 	switch {
 	case p.doom != nil || p.unfit || p.stmts.busy > 0:

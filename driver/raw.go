@@ -26,15 +26,14 @@ type (
 // raw is a driver's connection and its optional interfaces, nil where it lacks one. Its methods choose between them as
 // database/sql does.
 type raw struct {
-	conn    sqldriver.Conn
-	inner   sqldriver.Conn // conn without what is wrapped around it
-	wrapped bool           // there is something, which may use contexts itself, or change what it is wrapped around
-
 	resetter  sqldriver.SessionResetter
-	execer    sqldriver.ExecerContext
-	queryer   sqldriver.QueryerContext
 	validator sqldriver.Validator
 	checker   sqldriver.NamedValueChecker
+	queryer   sqldriver.QueryerContext
+	execer    sqldriver.ExecerContext
+	conn      sqldriver.Conn
+	inner     sqldriver.Conn // conn without what is wrapped around it
+	wrapped   bool           // there is something, which may use contexts itself, or change what it is wrapped around
 	pinger    sqldriver.Pinger
 	preparer  sqldriver.ConnPrepareContext
 	beginner  sqldriver.ConnBeginTx

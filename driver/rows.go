@@ -40,10 +40,10 @@ type spareRows struct {
 
 // unusedRows is the wrapper for a query that is about to begin.
 func (c *Conn) unusedRows() *spareRows {
-	if c.spare == nil || c.spare.busy { // several open rows on one connection: in a transaction, where the driver can
-		c.spare = new(spareRows)
+	if c.spare.busy {
+		return new(spareRows) // several open rows on one connection: in a transaction, where the driver can
 	}
-	return c.spare
+	return &c.spare
 }
 
 // begin wraps the rows of the query that w was begun for, and takes over the statement that it runs from.

@@ -67,12 +67,12 @@ type prepared struct {
 
 // stmtCache is the prepared statements of one physical connection.
 type stmtCache struct {
-	texts   *Texts
 	entries map[*text]*prepared
+	busy    int
+	texts   *Texts
+	seen    uint64                 // texts.closed at the last sweep
 	open    map[*prepared]struct{} // all that were not closed, those that are not kept included
 	recent  list.List              // of *prepared, the one used last in front
-	busy    int
-	seen    uint64 // texts.closed at the last sweep
 }
 
 // take returns a statement of text x for one use: the cached one, or if that is in use already (two loops over one

@@ -16,14 +16,14 @@ import (
 const watchAfter = 5 * time.Millisecond
 
 // look sees to it that a tick comes in time to watch the call that runs: at the latest at a time on the clock, or where that is
-// soon watchAfter from now. Only then, and only where the timer may be set too late, does it read the clock.
-func (g *guard) look(at time.Duration) {
+// soon watchAfter from now. Only then, and only where the timer may be set too late, does it read the clock: where it is not
+// set, or may be set for a call that was not to be watched, as that which left the state last was not.
+func (g *guard) look(last uint64, at time.Duration) {
 	if at != soon {
 		g.wakeBy(at)
-	} else if g.others || g.armed.Load() == 0 {
+	} else if last&watchable == 0 || g.armed.Load() == 0 {
 		g.arm(Now() + watchAfter)
 	}
-	g.others = false
 }
 
 // soon is no time.
@@ -50,11 +50,17 @@ func (g *guard) callerEnded(s uint64) {
 // exitWatched is exit for a call that is watched, or whose guard has fired. The timer is set anew by the next call: it may
 // be set for this one's deadline, which is too late for a first look at another.
 func (g *guard) exitWatched() (guarded bool) {
+	if g.isLate {
+		g.isLate = false
+		<-g.late
+		return false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.unwatchLocked()
 	s := g.state.Load()
-	if s == fired || !g.state.CompareAndSwap(s, s-s%firstCall|g.doing) {
+	g.rest = g.over(s)
+	if s == fired || !g.state.CompareAndSwap(s, g.rest) {
 		return true
 	}
 	g.timer.Stop()

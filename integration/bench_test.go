@@ -30,7 +30,7 @@ func BenchmarkQueries(b *testing.B) {
 		plain, partitioned, _ := twins(b)
 		b.Run(name+"/plain", func(b *testing.B) { queries(b, kind, plain) })
 		b.Run(name+"/partitioned", func(b *testing.B) { queries(b, kind, partitioned) })
-		for _, callers := range []int{1, benchConns} {
+		for _, callers := range []int{1, benchConns, 2 * benchConns} {
 			b.Run(fmt.Sprintf("%s/ratio-%d", name, callers), func(b *testing.B) { ratio(b, kind, callers) })
 		}
 	}
@@ -73,7 +73,7 @@ var orders = [][3]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}, {1,
 
 // ratio lets both take turns, b.N queries each in all, and reports how many queries partitioned does in the time of plain's:
 // with one caller, and with as many as there are connections, which on a small machine leaves no processor idle, so that
-// all that either costs on the client is missing on the server. Where the system puts a handle's server processes makes
+// all that either costs on the client is missing on the server; and with twice as many, of whom half wait. Where the system puts a handle's server processes makes
 // more of a difference than what is measured, so the handles are new in every round, and the rounds are averaged; "control"
 // is the same figure for a second plain handle, which shows what is noise.
 func ratio(b *testing.B, kind kindOf, callers int) {

@@ -29,22 +29,21 @@ func (p *Pool) budget() budget {
 // unbounded is the budget of an acquire that only its context bounds.
 var unbounded = budget{never, never}
 
-// tryAcquire lends an idle connection, if that is possible without waiting: last if it can be had, so that who comes
+// runAtOnce is run without waiting: it lends an idle connection, if there is one, and last if it can be had, so that who comes
 // again finds what was there. The error is final.
-func (p *Pool) tryAcquire(c call, last *member) (*driver.Physical, error) {
+func (a *acquire) runAtOnce(last *member) (*driver.Physical, error) {
 	m := last
-	if m == nil || !p.take(m) {
-		if m = p.tryLend(); m == nil {
+	if m == nil || !a.pool.take(m) {
+		if m = a.pool.tryLend(); m == nil {
 			return nil, nil
 		}
 	}
-	c.atOnce = true
-	a := acquire{call: c, pool: p, began: m.loan.since(), budget: p.budget()}
+	a.atOnce, a.began, a.budget = true, m.loan.since(), a.pool.budget()
 	if m.expired || !m.adopt() {
 		a.giveUp(m, CloseExpired)
 		return nil, nil
 	}
-	err := m.phys.Reset(c.ctx, a.began+a.budget.total)
+	err := m.phys.Reset(a.ctx, a.began+a.budget.total)
 	if err == nil {
 		a.done(m)
 		return m.phys, nil

@@ -74,6 +74,22 @@ func BenchmarkQueryRow(b *testing.B) {
 	both(b, ctx, fakedb.BenchQueryRow)
 }
 
+// BenchmarkQueryRowParallel is QueryRow on every processor at once, so that connections go from one to another.
+func BenchmarkQueryRowParallel(b *testing.B) {
+	both(b, tagged(context.Background()), func(b *testing.B, db *sql.DB, ctx context.Context) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				var v int64
+				if err := db.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	})
+}
+
 func BenchmarkQueryRowCancellable(b *testing.B) {
 	ctx, cancel := context.WithCancel(tagged(context.Background()))
 	defer cancel()

@@ -64,6 +64,8 @@ const (
 	buckets = finite + 1             // and the one of what is longer
 	subBits = 3                      // cells are eighths of an octave
 	cells   = (44 - firstOctave) << subBits
+	// shortest and longest are the first bound and the last.
+	shortest, longest = time.Microsecond, 10_000 * time.Second
 	// firstOctave is that of the first bound: 2^9 ns are less than a microsecond.
 	firstOctave = 9
 )
@@ -97,9 +99,9 @@ func newStarts() (first [cells]uint8) {
 // bucketOf is the bucket that d falls into.
 func bucketOf(d time.Duration) int {
 	switch {
-	case d <= bounds[0]:
+	case d <= shortest:
 		return 0
-	case d > bounds[finite-1]:
+	case d > longest:
 		return finite
 	}
 	exponent := bits.Len64(uint64(d)) - 1
@@ -139,10 +141,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 // strokes is the histogram of one connection, which its borrower alone writes and anybody may read.
 type strokes [buckets]atomic.Uint64
 
-func (s *strokes) add(d time.Duration) {
-	b := &s[bucketOf(d)]
-	b.Store(b.Load() + 1)
-}
+func (s *strokes) add(bucket int) { s[bucket].Store(s[bucket].Load() + 1) }
 
 // addTo adds what was counted so far.
 func (s *strokes) addTo(h *histogram) {

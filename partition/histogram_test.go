@@ -70,9 +70,9 @@ func TestQuantileOfNothingIsZero(t *testing.T) {
 func TestConnectionsStrokesAddUp(t *testing.T) {
 	t.Parallel()
 	var a, b strokes
-	a.add(time.Millisecond)
-	b.add(time.Millisecond)
-	b.add(time.Second)
+	a.add(bucketOf(time.Millisecond))
+	b.add(bucketOf(time.Millisecond))
+	b.add(bucketOf(time.Second))
 	var h histogram
 	a.addTo(&h)
 	b.addTo(&h)

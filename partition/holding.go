@@ -70,7 +70,7 @@ func (p *Pool) reclaimHeldLocked(m *member, since, t time.Duration, reason error
 		return
 	}
 	m.holds.end(t - since)
-	m.strokes.add(t - since)
+	m.strokes.add(bucketOf(t - since))
 	p.dropLocked(m)
 	m.user.Load().counters.reclaimed.Add(1)
 	go m.reclaim(h, reason)

@@ -19,25 +19,24 @@ var _ driver.Lender = (*member)(nil)
 // member is a physical connection as its pool knows it, and stands behind it as the driver package's Lender.
 type member struct {
 	// What every call touches comes first, close together.
-	pool    *Pool
-	phys    *driver.Physical
-	loan    loan                         // who has it
-	tag     atomic.Pointer[workload.Tag] // of the context that borrowed it last; nil: none
-	user    atomic.Pointer[Pool]         // the workload's that has it or had it last
-	began   time.Duration                // when its borrower came for it
-	visit   *visit                       // that its borrower's wall sees; nil: none, as in Enforce mode
-	lent    lending                      // to whom
-	expired bool                         // found so when it was lent
-	holds   holds
-	atOnce  atomic.Uint64 // borrowers that found it idle, and waited for nothing; its borrower alone writes
+	pool     *Pool
+	phys     *driver.Physical
+	loan     loan                         // who has it
+	tag      atomic.Pointer[workload.Tag] // of the context that borrowed it last; nil: none
+	user     atomic.Pointer[Pool]         // the workload's that has it or had it last
+	began    time.Duration                // when its borrower came for it
+	visit    *visit                       // that its borrower's wall sees; nil: none, as in Enforce mode
+	lent     lending                      // to whom
+	expired  bool                         // found so when it was lent
+	enforced bool                         // limit, by the server
+	share    float32                      // of its pool's ConnMaxLifetime that is its own
+	holds    holds
+	atOnce   atomic.Uint64 // borrowers that found it idle, and waited for nothing; its borrower alone writes
+	config   *PoolConfig   // that its session is set up to
+	limit    time.Duration // of a statement; 0: none
+	born     time.Duration
 
-	limit time.Duration // of a statement; 0: none
-	grace time.Duration // of the guard behind the server's limit
-	born  time.Duration
-	share float64 // of its pool's ConnMaxLifetime that is its own
-
-	outdated bool        // the session is yet to be set up to config
-	config   *PoolConfig // that its session is set up to
+	outdated bool // the session is yet to be set up to config
 	dialect  stmttimeout.Dialect
 	applied  stmttimeout.Applied
 	place    int // in its pool's list of those that are out; the gate's lock guards it
@@ -68,7 +67,7 @@ const serverGrace = 500 * time.Millisecond
 const lifetimeJitter = 0.1
 
 func newMember(p *Pool, conn sqldriver.Conn, c *PoolConfig, d stmttimeout.Dialect, a stmttimeout.Applied) *member {
-	m := &member{pool: p, config: c, dialect: d, applied: a, born: driver.Now(), share: 1 - rand.Float64()*lifetimeJitter}
+	m := &member{pool: p, config: c, dialect: d, applied: a, born: driver.Now(), share: 1 - rand.Float32()*lifetimeJitter}
 	m.phys = driver.NewPhysical(conn, m, p.registry.texts)
 	m.user.Store(p)
 	m.setLimit()
@@ -76,9 +75,9 @@ func newMember(p *Pool, conn sqldriver.Conn, c *PoolConfig, d stmttimeout.Dialec
 }
 
 func (m *member) setLimit() {
-	m.limit, m.grace = max(m.config.StatementTimeout, 0), 0
+	m.limit, m.enforced = max(m.config.StatementTimeout, 0), false
 	if server := m.applied.StatementTimeout; server > 0 && m.limit > 0 {
-		m.limit, m.grace = min(m.limit, server), serverGrace
+		m.limit, m.enforced = min(m.limit, server), true
 	}
 }
 
@@ -87,7 +86,7 @@ func (m *member) dies() time.Duration { return m.diesBy(m.pool.config.Load()) }
 
 func (m *member) diesBy(c *PoolConfig) time.Duration {
 	if life := c.ConnMaxLifetime; life > 0 {
-		return m.born + time.Duration(m.share*float64(life))
+		return m.born + time.Duration(float64(m.share)*float64(life))
 	}
 	return never
 }
@@ -119,8 +118,8 @@ func (m *member) Limit(ctx context.Context, t driver.Traits) driver.Limit {
 	if d, ok := stmttimeout.From(ctx); ok && (m.limit == 0 || d < m.limit) {
 		return driver.Limit{Statement: min(d, forever)}
 	}
-	if t&driver.ServerEnforced != 0 {
-		return driver.Limit{Statement: m.limit, Grace: m.grace}
+	if m.enforced && t&driver.ServerEnforced != 0 {
+		return driver.Limit{Statement: m.limit, Grace: serverGrace}
 	}
 	return driver.Limit{Statement: m.limit}
 }
@@ -227,7 +226,7 @@ func (m *member) ended(held time.Duration) {
 		return
 	}
 	m.holds.end(held)
-	m.strokes.add(held)
+	m.strokes.add(bucketOf(held))
 	if m.lent == toUntagged {
 		m.noteUntagged(held)
 	}

@@ -74,7 +74,8 @@ func (c call) try(last *member) (*driver.Physical, error) {
 	if last.pool != c.user.carrier || c.user.paused() {
 		return nil, nil
 	}
-	return last.pool.tryAcquire(c, last)
+	a := acquire{call: c, pool: last.pool}
+	return a.runAtOnce(last)
 }
 
 func (c call) acquire() (*driver.Physical, bool, error) {

@@ -22,14 +22,15 @@ import (
 type Pool struct {
 	name     workload.Name
 	registry *Registry
-	server   *server
 	config   atomic.Pointer[PoolConfig] // effective, and never written to: Apply puts another in its place
 	gate     *gate.Gate
 	limit    atomic.Int64 // MaxOpenConns now: Resize may have changed it since
-	carrier  *Pool        // whose connections serve the workload: itself, but in Observe mode
-	wall     *wall        // nil but in Observe mode
 	// idleLimit is MaxIdleConns now: it follows MaxOpenConns unless it was set smaller.
 	idleLimit atomic.Int64
+	wall      *wall // nil but in Observe mode
+	rates     rates // but for its next, the gate's lock guards it
+	carrier   *Pool // whose connections serve the workload: itself, but in Observe mode
+	server    *server
 
 	// The gate's lock guards the fields below as well: see gate.Lock.
 	idle   []*member // oldest first; the youngest is lent first
@@ -38,8 +39,7 @@ type Pool struct {
 	reaper *time.Timer   // nil until it was first set
 	reapAt time.Duration // when it will look; never if it need not
 	holds  tally         // of connections that are out no more
-	rates  rates
-	warmed uint64 // of the acquires those that were Warm's
+	warmed uint64        // of the acquires those that were Warm's
 	// members are all connections, those that are on their way to be closed included.
 	members map[*member]struct{}
 	gone    seen // by those that are closed

@@ -30,7 +30,8 @@ func (x router) Try(ctx context.Context, last driver.Lender) (*driver.Physical, 
 			return nil, nil // Connect finds the other pool, or says the error
 		}
 	}
-	return p.tryAcquire(call{ctx: ctx, tag: tag, user: p, untagged: unnamed(tag)}, m)
+	a := acquire{call: call{ctx: ctx, tag: tag, user: p, untagged: unnamed(tag)}, pool: p}
+	return a.runAtOnce(m)
 }
 
 // Acquire implements driver.Router.
@@ -52,7 +53,8 @@ type poolRouter struct{ p *Pool }
 
 // Try implements driver.Router.
 func (x poolRouter) Try(ctx context.Context, last driver.Lender) (*driver.Physical, error) {
-	return x.p.tryAcquire(x.p.direct(ctx), last.(*member))
+	a := acquire{call: x.p.direct(ctx), pool: x.p}
+	return a.runAtOnce(last.(*member))
 }
 
 // Acquire implements driver.Router.
