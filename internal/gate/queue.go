@@ -1,11 +1,30 @@
 package gate
 
+import (
+	"math"
+	"time"
+)
+
 // Waiter is a caller in the queue. It gets exactly one answer: nil with a permit, or the reason for which there is
 // none. A waiter that left the queue by itself is never answered.
 type Waiter struct {
 	answer     chan error // room for one
+	timer      *time.Timer
 	prev, next *Waiter
 	queued     bool
+}
+
+// waiterLocked returns a waiter: in a pool that is always full nearly every caller is one, and its channel and its timer
+// cost more than the rest.
+func (g *Gate) waiterLocked() *Waiter {
+	w := g.spare
+	if w == nil {
+		w = &Waiter{answer: make(chan error, 1), timer: time.NewTimer(math.MaxInt64)}
+		w.timer.Stop()
+		return w
+	}
+	g.spare, w.next = w.next, nil
+	return w
 }
 
 // queue is a linked list of waiters, oldest first, from which any can leave at once.
