@@ -11,7 +11,7 @@ import (
 func (c *Conn) CheckNamedValue(nv *sqldriver.NamedValue) error {
 	p, err := c.bound()
 	if err != nil {
-		return err
+		return nil // the call that follows says it, as it is; from here it would reach the caller wrapped
 	}
 	if !p.canExec() && !p.canQuery() {
 		return nil // database/sql will prepare a statement, and ask that

@@ -171,7 +171,7 @@ func (s *Stmt) checked() (*Physical, error) {
 func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 	p, err := s.c.bound()
 	if err != nil {
-		return err
+		return nil // as in Conn's
 	}
 	if !s.checks {
 		return s.c.convert(p.checker, nil, -1, nv)

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -136,6 +138,33 @@ func TestConnectionThatHangsInResetCostsOneAcquireTimeout(t *testing.T) {
 			}
 		})
 	}
+}
+
+// database/sql would wrap what the check of an argument returns.
+func TestRejectionOfACallWithArgumentsIsNotWrapped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		stmt, err := r.db.PrepareContext(oltp, "ok")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		for name, call := range map[string]func() error{
+			"Exec":      func() error { _, err := r.db.ExecContext(oltp, "ok", 1); return err },
+			"QueryRow":  func() error { return r.db.QueryRowContext(oltp, "ok", 1).Err() },
+			"Stmt.Exec": func() error { _, err := stmt.ExecContext(oltp, 1); return err },
+		} {
+			r.server.On(fakedb.Reset, nil)
+			r.fill(workload.OLTP, 1)
+			r.server.On(fakedb.Reset, fakedb.Delay(time.Hour))
+			if err := call(); !strings.HasPrefix(fmt.Sprint(err), `partition: pool "oltp": `) {
+				t.Errorf("%s: %v", name, err)
+			}
+			synctest.Wait()
+			r.idle()
+		}
+	})
 }
 
 func TestNoWaitQueuesForNothingAndStillDials(t *testing.T) {
