@@ -31,8 +31,13 @@ func BenchmarkQueries(b *testing.B) {
 		b.Run(name+"/plain", func(b *testing.B) { queries(b, kind, plain) })
 		b.Run(name+"/partitioned", func(b *testing.B) { queries(b, kind, partitioned) })
 		for _, callers := range []int{1, benchConns, 2 * benchConns} {
-			b.Run(fmt.Sprintf("%s/ratio-%d", name, callers), func(b *testing.B) { ratio(b, kind, callers) })
+			b.Run(fmt.Sprintf("%s/ratio-%d", name, callers), func(b *testing.B) { ratio(b, kind, callers, partitionedBetween) })
 		}
+	}
+	for _, spin := range []time.Duration{100 * time.Nanosecond, 400 * time.Nanosecond} {
+		b.Run(fmt.Sprintf("plain-and-%v/ratio-%d", spin, benchConns), func(b *testing.B) {
+			ratio(b, background, benchConns, slowerBetween(spin))
+		})
 	}
 }
 
@@ -71,17 +76,39 @@ func queries(b *testing.B, kind kindOf, db *sql.DB) {
 // orders are all the orders in which three can take a turn: who comes after whom makes a difference of some percent.
 var orders = [][3]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}, {1, 0, 2}}
 
-// ratio lets both take turns, b.N queries each in all, and reports how many queries partitioned does in the time of plain's:
-// with one caller, and with as many as there are connections, which on a small machine leaves no processor idle, so that
-// all that either costs on the client is missing on the server; and with twice as many, of whom half wait. Where the system puts a handle's server processes makes
-// more of a difference than what is measured, so the handles are new in every round, and the rounds are averaged; "control"
-// is the same figure for a second plain handle, which shows what is noise.
-func ratio(b *testing.B, kind kindOf, callers int) {
+// handle is one that takes turns with others.
+type handle struct {
+	*sql.DB
+	spin time.Duration // that its callers burn before each query
+}
+
+// handlesOf makes two plain handles, and between them one that is compared with them.
+type handlesOf func(*testing.B) [3]handle
+
+func partitionedBetween(b *testing.B) [3]handle {
+	plain, partitioned, control := twins(b)
+	return [3]handle{{DB: plain}, {DB: partitioned}, {DB: control}}
+}
+
+// slowerBetween is the ruler: how much of plain's queries per second a plain handle loses to so much time of the processor.
+func slowerBetween(spin time.Duration) handlesOf {
+	return func(b *testing.B) [3]handle {
+		plain, _, control := twins(b)
+		slower, _, _ := twins(b)
+		return [3]handle{{DB: plain}, {slower, spin}, {DB: control}}
+	}
+}
+
+// ratio lets them take turns, b.N queries each in all, and reports how many queries the middle one does in the time of plain's:
+// with one caller; with as many as there are connections, which on a small machine leaves no processor idle, so that all that
+// a handle costs on the client is missing on the server; and with twice as many, half of whom wait. Where the system puts a
+// handle's server processes makes more of a difference than what is measured, so the handles are new in every round, and the
+// rounds are averaged; "control" is the same figure for the other plain handle, which shows what is noise.
+func ratio(b *testing.B, kind kindOf, callers int, open handlesOf) {
 	const turns, turn = 12, 700
-	var ours, control, rounds float64
+	var middle, control, rounds float64
 	for done := 0; done < b.N; done += turns * turn {
-		first, partitioned, second := twins(b)
-		handles := []*sql.DB{first, partitioned, second}
+		handles := open(b)
 		for _, db := range handles {
 			timed(b, kind, db, turn, callers) // dials
 		}
@@ -92,19 +119,19 @@ func ratio(b *testing.B, kind kindOf, callers int) {
 			}
 		}
 		plain := (took[0] + took[2]).Seconds() / 2
-		ours += math.Log(plain / took[1].Seconds())
+		middle += math.Log(plain / took[1].Seconds())
 		control += math.Log(took[0].Seconds() / took[2].Seconds())
 		rounds++
 		for _, db := range handles {
 			db.Close()
 		}
 	}
-	b.ReportMetric(math.Exp(ours/rounds), "of-plain")
+	b.ReportMetric(math.Exp(middle/rounds), "of-plain")
 	b.ReportMetric(math.Exp(control/rounds), "control")
 }
 
 // timed is how long n queries take.
-func timed(b *testing.B, kind kindOf, db *sql.DB, n, callers int) time.Duration {
+func timed(b *testing.B, kind kindOf, db handle, n, callers int) time.Duration {
 	var left atomic.Int64
 	left.Store(int64(n))
 	var all sync.WaitGroup
@@ -114,6 +141,7 @@ func timed(b *testing.B, kind kindOf, db *sql.DB, n, callers int) time.Duration 
 			ctx, cancel := kind()
 			defer cancel()
 			for left.Add(-1) >= 0 {
+				burn(db.spin)
 				var one int
 				if err := db.QueryRowContext(ctx, "SELECT $1::int", 1).Scan(&one); err != nil {
 					b.Error(err)
@@ -123,4 +151,12 @@ func timed(b *testing.B, kind kindOf, db *sql.DB, n, callers int) time.Duration 
 	}
 	all.Wait()
 	return time.Since(began)
+}
+
+func burn(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	for began := time.Now(); time.Since(began) < d; {
+	}
 }
