@@ -21,7 +21,7 @@ type call struct {
 	spent  time.Duration // inside driver calls before that; kept only where the guard is exact
 	done   bool
 	runs   bool   // under the guard: its exit is due
-	rest   uint64 // the state in which the last driver call left the guard
+	rest   uint64 // the state in which the last driver call left the guard; 0: it is to be told the limit again
 }
 
 // start begins the statement query on the bound connection p in k, and returns the context for the driver. With an error

@@ -74,6 +74,7 @@ func (t *tx) restart(text string) error {
 	}
 	k.done = false
 	k.spent, k.began, k.latest = 0, Now(), forever
+	k.rest = 0 // the guard knows the limit of BEGIN
 	if k.lookAt != 0 {
 		k.watchFrom(k.began)
 	}

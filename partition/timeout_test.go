@@ -234,6 +234,32 @@ func TestLimitGivenToBeginTxIsForBeginAlone(t *testing.T) {
 	})
 }
 
+// Nothing comes between BEGIN and its end here: no call that tells the guard another limit.
+func TestEmptyTransactionEndsUnderTheLimitOfItsEnd(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ begin, think, commit time.Duration }{
+		{10 * time.Second, 30 * time.Second, 5 * time.Second},
+		{50 * ms, 30 * ms, 100 * ms},
+	} {
+		for name, end := range map[string]func(*sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
+			synctest.Test(t, func(t *testing.T) {
+				server := postgresLike("")
+				r := setup(t, server, asPostgres, limited(10*time.Second))
+				tx, err := r.db.BeginTx(stmttimeout.With(oltp, c.begin), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				server.On(fakedb.Commit, fakedb.Delay(c.commit))
+				server.On(fakedb.Rollback, fakedb.Delay(c.commit))
+				time.Sleep(c.think)
+				if err := end(tx); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+	}
+}
+
 // P11
 func TestSlowConsumerIsNotASlowStatement(t *testing.T) {
 	t.Parallel()

@@ -181,21 +181,23 @@ func (g *Gate) Enter(patience bool) (*Waiter, error) {
 }
 
 // Wait waits for the permit at most timeout, and at most until ctx is done. It returns ErrTimeout, ErrPaused, ErrClosed or the
-// context's error. The waiter is not the caller's any more then: the next one will get it.
+// context's error. The waiter is not the caller's any more then: the next one may get it.
 func (g *Gate) Wait(ctx context.Context, w *Waiter, timeout time.Duration) error {
 	began := time.Now()
 	err := g.wait(ctx, w, timeout)
+	unfired := w.timer.Stop()
 
 	g.mu.Lock()
 	g.waitTime += time.Since(began)
-	w.next, g.spare = g.spare, w
+	if unfired { // with GODEBUG=asynctimerchan=1 another's tick may yet be in its channel
+		w.next, g.spare = g.spare, w
+	}
 	g.Unlock()
 	return err
 }
 
 func (g *Gate) wait(ctx context.Context, w *Waiter, timeout time.Duration) error {
 	w.timer.Reset(timeout)
-	defer w.timer.Stop()
 	select {
 	case err := <-w.answer:
 		return err

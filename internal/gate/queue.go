@@ -14,8 +14,8 @@ type Waiter struct {
 	queued     bool
 }
 
-// waiterLocked returns a waiter: in a pool that is always full nearly every caller is one, and its channel and its timer
-// cost more than the rest.
+// waiterLocked returns a waiter, one that was used before if there is any: in a pool that is always full nearly every caller
+// waits, and a waiter's channel and timer cost more than the rest.
 func (g *Gate) waiterLocked() *Waiter {
 	w := g.spare
 	if w == nil {
