@@ -9,8 +9,8 @@ import (
 // CheckNamedValue implements driver.NamedValueChecker. Where the driver leaves the conversion to database/sql it is
 // done here, by the same rules: a Valuer that panics in there would take the connection with it.
 func (c *Conn) CheckNamedValue(nv *sqldriver.NamedValue) error {
-	p, err := c.bound()
-	if err != nil {
+	p := c.phys
+	if p == nil {
 		return nil // the call that follows says it, as it is; from here it would reach the caller wrapped
 	}
 	if !p.canExec() && !p.canQuery() {

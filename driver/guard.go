@@ -106,9 +106,7 @@ func (g *guard) enterLazily(deadline, slack time.Duration, cancel context.Cancel
 	if caller != nil {
 		g.look(last, lookAt)
 	}
-	if g.armed.Load() == 0 {
-		g.arm(Now() + slack)
-	}
+	g.wakeWithin(slack)
 	return true
 }
 
@@ -128,6 +126,13 @@ func (g *guard) keep(deadline, slack time.Duration) {
 func (g *guard) wakeBy(at time.Duration) {
 	if armed := g.armed.Load(); armed == 0 || armed > int64(at) {
 		g.arm(at)
+	}
+}
+
+// wakeWithin sees to it that a tick comes, d from now if none was to come. Only then does it read the clock.
+func (g *guard) wakeWithin(d time.Duration) {
+	if g.armed.Load() == 0 {
+		g.armIn(d)
 	}
 }
 
@@ -167,9 +172,7 @@ func (g *guard) again(rest uint64, slack time.Duration) bool {
 	if !g.state.CompareAndSwap(rest, g.next(rest)|running|lazy) {
 		return false
 	}
-	if g.armed.Load() == 0 {
-		g.arm(Now() + slack)
-	}
+	g.wakeWithin(slack)
 	return true
 }
 
@@ -229,6 +232,9 @@ func (g *guard) arm(at time.Duration) {
 	defer g.mu.Unlock()
 	g.armLocked(at)
 }
+
+// armIn is arm for d from now.
+func (g *guard) armIn(d time.Duration) { g.arm(Now() + d) }
 
 func (g *guard) armLocked(at time.Duration) {
 	if armed := g.armed.Load(); armed == 0 || armed > int64(at) {

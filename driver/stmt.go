@@ -169,8 +169,8 @@ func (s *Stmt) checked() (*Physical, error) {
 
 // CheckNamedValue implements driver.NamedValueChecker.
 func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
-	p, err := s.c.bound()
-	if err != nil {
+	p := s.c.phys
+	if p == nil {
 		return nil // as in Conn's
 	}
 	if !s.checks {

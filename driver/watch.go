@@ -22,7 +22,7 @@ func (g *guard) look(last uint64, at time.Duration) {
 	if at != soon {
 		g.wakeBy(at)
 	} else if last&watchable == 0 || g.armed.Load() == 0 {
-		g.arm(Now() + watchAfter)
+		g.armIn(watchAfter)
 	}
 }
 

@@ -76,18 +76,7 @@ func BenchmarkQueryRow(b *testing.B) {
 
 // BenchmarkQueryRowParallel is QueryRow on every processor at once, so that connections go from one to another.
 func BenchmarkQueryRowParallel(b *testing.B) {
-	both(b, tagged(context.Background()), func(b *testing.B, db *sql.DB, ctx context.Context) {
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				var v int64
-				if err := db.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	})
+	both(b, tagged(context.Background()), fakedb.BenchQueryRowParallel)
 }
 
 func BenchmarkQueryRowCancellable(b *testing.B) {

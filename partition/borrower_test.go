@@ -128,10 +128,7 @@ func TestStatementOfABadConnectionIsClosedBehindTheBackOfDatabaseSQL(t *testing.
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		stmt, err := r.db.PrepareContext(oltp, "ok")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "ok")
 		conn, err := r.db.Conn(oltp) // the same virtual connection
 		if err != nil {
 			t.Fatal(err)
@@ -157,21 +154,18 @@ func TestFailingPrepareOnAnotherConnectionKeepsItsType(t *testing.T) {
 		r := setup(t, s)
 		pool := r.pool(workload.OLTP).DB()
 		first, _ := pool.Conn(oltp)
-		stmt, err := r.db.PrepareContext(oltp, "args ?") // on the second connection
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "args ?") // on the second connection
 		defer stmt.Close()
 		second, _ := pool.Conn(oltp)
 		defer second.Close()
 		first.Close() // the only one that is free now
 		own := &fakedb.Error{Code: "42P01", Message: "no such table"}
 		s.On(fakedb.Prepare, fakedb.Fail(own))
-		if _, err = stmt.ExecContext(oltp, 1); err != own {
+		if _, err := stmt.ExecContext(oltp, 1); err != own {
 			t.Errorf("got %T %v", err, err)
 		}
 		s.On(fakedb.Prepare, nil)
-		if _, err = stmt.ExecContext(oltp, 1); err != nil {
+		if _, err := stmt.ExecContext(oltp, 1); err != nil {
 			t.Error(err)
 		}
 	})

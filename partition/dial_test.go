@@ -145,10 +145,7 @@ func TestRejectionOfACallWithArgumentsIsNotWrapped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		stmt, err := r.db.PrepareContext(oltp, "ok")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "ok")
 		defer stmt.Close()
 		for name, call := range map[string]func() error{
 			"Exec":      func() error { _, err := r.db.ExecContext(oltp, "ok", 1); return err },
@@ -225,10 +222,7 @@ func TestDeadIdleConnectionsCostNobodyAStatementThatIsPreparedThere(t *testing.T
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		held, err := r.db.PrepareContext(oltp, "id")
-		if err != nil {
-			t.Fatal(err)
-		}
+		held := r.mustPrepare(oltp, "id")
 		defer held.Close()
 		var all sync.WaitGroup
 		for range 8 {
@@ -275,10 +269,7 @@ func TestSlowCloseInOnePoolIsNotFeltInAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
 		r.server.On(fakedb.CloseConn, fakedb.Delay(2*time.Second))
-		stmt, err := r.db.PrepareContext(oltp, "ok")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "ok")
 		began := time.Now()
 		r.db.ExecContext(reporting, "badconn wrapped")
 		stmt.Close()

@@ -76,7 +76,7 @@ var (
 )
 
 func newBounds() (ends [finite]time.Duration) {
-	unit := time.Microsecond / 100
+	unit := shortest / 100
 	for i := range ends {
 		if i > 0 && i%len(steps) == 0 {
 			unit *= 10

@@ -108,6 +108,15 @@ func (r *rig) mustExec(ctx context.Context, text string) {
 	}
 }
 
+func (r *rig) mustPrepare(ctx context.Context, text string) *sql.Stmt {
+	r.Helper()
+	stmt, err := r.db.PrepareContext(ctx, text)
+	if err != nil {
+		r.Fatalf("%s: %v", text, err)
+	}
+	return stmt
+}
+
 // in is a context tagged with a workload.
 func in(name workload.Name) context.Context { return workload.With(context.Background(), name) }
 

@@ -18,10 +18,7 @@ func TestPreparedStatementFollowsTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		stmt, err := r.db.PrepareContext(oltp, "id")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "id")
 		defer stmt.Close()
 		ids := make(map[workload.Name]int)
 		for range 3 {
@@ -46,10 +43,7 @@ func TestStatementIsPreparedOncePerConnectionAndReused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		stmt, err := r.db.PrepareContext(oltp, "ok")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "ok")
 		for range 100 {
 			if _, err := stmt.ExecContext(oltp); err != nil {
 				t.Fatal(err)
@@ -70,10 +64,7 @@ func TestClosedStatementIsDeallocatedOnEveryConnectionAtItsNextUse(t *testing.T)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		stmt, err := r.db.PrepareContext(oltp, "sleep 10ms")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "sleep 10ms")
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -109,10 +100,7 @@ func TestStatementsOfATransactionAndOfTheHandleWorkTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		stmt, err := r.db.PrepareContext(oltp, "id")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "id")
 		defer stmt.Close()
 		tx, err := r.db.BeginTx(reporting, nil)
 		if err != nil {
@@ -175,10 +163,7 @@ func TestStatementThatFailedIsPreparedAnew(t *testing.T) {
 	for _, spoil := range []string{"alter", "deallocate all", "discard all"} {
 		synctest.Test(t, func(t *testing.T) {
 			r := setup(t, fakedb.New(), size(workload.OLTP, 1))
-			stmt, err := r.db.PrepareContext(oltp, "ok")
-			if err != nil {
-				t.Fatal(err)
-			}
+			stmt := r.mustPrepare(oltp, "ok")
 			stmt.ExecContext(oltp)
 			r.mustExec(oltp, spoil)
 			if _, err := stmt.ExecContext(oltp); err == nil {
@@ -188,10 +173,7 @@ func TestStatementThatFailedIsPreparedAnew(t *testing.T) {
 				t.Errorf("%s: not healed: %v", spoil, err)
 			}
 			stmt.Close()
-			again, err := r.db.PrepareContext(oltp, "ok")
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := r.mustPrepare(oltp, "ok")
 			defer again.Close()
 			if _, err := again.ExecContext(oltp); err != nil {
 				t.Errorf("%s: closed and prepared again: %v", spoil, err)
@@ -253,10 +235,7 @@ func TestStatementClosedWhileInUseEndsItsRowsInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		stmt, err := r.db.PrepareContext(oltp, "rows 5")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "rows 5")
 		rows, err := stmt.QueryContext(oltp)
 		if err != nil {
 			t.Fatal(err)
@@ -317,10 +296,7 @@ func TestStatementCloseNeverWaitsForAReport(t *testing.T) {
 			})
 		}
 		for range 200 {
-			stmt, err := r.db.PrepareContext(oltp, "ok")
-			if err != nil {
-				t.Fatal(err)
-			}
+			stmt := r.mustPrepare(oltp, "ok")
 			time.Sleep(2 * ms)
 			began := time.Now()
 			stmt.Close()
@@ -337,10 +313,7 @@ func TestDeadConnectionFoundByAPreparedStatementIsReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
-		stmt, err := r.db.PrepareContext(oltp, "ok")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stmt := r.mustPrepare(oltp, "ok")
 		defer stmt.Close()
 		r.fill(workload.OLTP, 6)
 		r.server.KillAll()

@@ -20,9 +20,26 @@ func BenchExec(b *testing.B, db *sql.DB, ctx context.Context) {
 func BenchQueryRow(b *testing.B, db *sql.DB, ctx context.Context) {
 	b.ReportAllocs()
 	for b.Loop() {
-		var v int64
-		if err := db.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = 1").Scan(&v); err != nil {
+		if err := queryRow(db, ctx); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchQueryRowParallel measures the same on every processor at once.
+func BenchQueryRowParallel(b *testing.B, db *sql.DB, ctx context.Context) {
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := queryRow(db, ctx); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+func queryRow(db *sql.DB, ctx context.Context) error {
+	var v int64
+	return db.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = 1").Scan(&v)
 }
