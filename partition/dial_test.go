@@ -143,25 +143,23 @@ func TestConnectionThatHangsInResetCostsOneAcquireTimeout(t *testing.T) {
 // database/sql would wrap what the check of an argument returns.
 func TestRejectionOfACallWithArgumentsIsNotWrapped(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := setup(t, fakedb.New())
-		stmt := r.mustPrepare(oltp, "ok")
-		defer stmt.Close()
-		for name, call := range map[string]func() error{
-			"Exec":      func() error { _, err := r.db.ExecContext(oltp, "ok", 1); return err },
-			"QueryRow":  func() error { return r.db.QueryRowContext(oltp, "ok", 1).Err() },
-			"Stmt.Exec": func() error { _, err := stmt.ExecContext(oltp, 1); return err },
-		} {
-			r.server.On(fakedb.Reset, nil)
-			r.fill(workload.OLTP, 1)
+	for name, call := range map[string]func(*sql.DB, *sql.Stmt) error{
+		"Exec":      func(db *sql.DB, _ *sql.Stmt) error { _, err := db.ExecContext(oltp, "ok ?", 1); return err },
+		"QueryRow":  func(db *sql.DB, _ *sql.Stmt) error { return db.QueryRowContext(oltp, "ok ?", 1).Err() },
+		"Stmt.Exec": func(_ *sql.DB, s *sql.Stmt) error { _, err := s.ExecContext(oltp, 1); return err },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New())
+			stmt := r.mustPrepare(oltp, "ok ?")
+			defer stmt.Close()
 			r.server.On(fakedb.Reset, fakedb.Delay(time.Hour))
-			if err := call(); !strings.HasPrefix(fmt.Sprint(err), `partition: pool "oltp": `) {
+			if err := call(r.db, stmt); !strings.HasPrefix(fmt.Sprint(err), `partition: pool "oltp": `) {
 				t.Errorf("%s: %v", name, err)
 			}
 			synctest.Wait()
 			r.idle()
-		}
-	})
+		})
+	}
 }
 
 func TestNoWaitQueuesForNothingAndStillDials(t *testing.T) {
