@@ -42,7 +42,7 @@ func TestAppliedStatementTimeoutIsInForceForTheNextBorrower(t *testing.T) {
 	})
 }
 
-func TestApplyDoesNotSplitPrivateMemoryOfSQLite(t *testing.T) {
+func TestNeitherApplyNorResizeSplitsPrivateMemoryOfSQLite(t *testing.T) {
 	t.Parallel()
 	one := partition.Config{Pools: map[workload.Name]partition.PoolConfig{workload.OLTP: {MaxOpenConns: 1}}}
 	db, err := partition.Open("sqlite", ":memory:", partition.WithoutPool(workload.Reporting), partition.WithoutPool(workload.Batch),
@@ -57,5 +57,8 @@ func TestApplyDoesNotSplitPrivateMemoryOfSQLite(t *testing.T) {
 	}
 	if err := reg.Apply(one); err != nil {
 		t.Errorf("one connection: %v", err)
+	}
+	if p, _ := reg.Pool(workload.OLTP); p.Resize(2) == nil || p.Stats().MaxOpenConns != 1 {
+		t.Error("Resize split it")
 	}
 }

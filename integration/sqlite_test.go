@@ -23,6 +23,10 @@ func TestPrivateMemoryOfSQLiteIsRefusedWhereItWouldSplit(t *testing.T) {
 			t.Errorf("%q: %v, want an error that says what to write instead", dsn, err)
 		}
 	}
+	const secret = "file::memory:?_auth_user=app&_auth_pass=s3cr3t"
+	if _, err := partition.Open("sqlite", secret); err == nil || strings.Contains(err.Error(), "s3cr3t") {
+		t.Errorf("with a password: %v", err)
+	}
 }
 
 // C33

@@ -24,7 +24,7 @@ import (
 // It is all or nothing. Sizes, queue bounds, timeouts, lifetimes, session settings, LeakAfter, MaxHold, LeakStacks and the
 // budget can change. A DSN, the set of pools, Default, RequireTag, Mode and Pooler cannot: if c changes one of them, or if a value
 // is out of range or the sizes exceed the budget, nothing changes, and the error names everything that stood in the way,
-// without any DSN. After Close it is that of a closed handle.
+// without a DSN's password. After Close it is that of a closed handle.
 //
 // It takes nothing away from anybody, and does not block:
 //
@@ -99,7 +99,7 @@ func (r *Registry) check(o *options) (map[workload.Name]PoolConfig, error) {
 	}
 	pools, err := o.resolve(r.servers[0])
 	if err == nil {
-		err = r.checkMemory(pools)
+		err = r.checkMemory(o.budget, func(p *Pool) int { return pools[p.name].MaxOpenConns })
 	}
 	if err != nil && !slices.Contains(problems, trimPackage(err).Error()) {
 		problems = append(problems, trimPackage(err).Error())
@@ -132,11 +132,15 @@ func (r *Registry) poolsChanged(pools map[workload.Name]PoolConfig) (names []str
 	return names
 }
 
-func (r *Registry) checkMemory(pools map[workload.Name]PoolConfig) error {
-	for _, s := range r.servers {
+// checkMemory is what Open checks, were the pools of these sizes.
+func (r *Registry) checkMemory(budget int, size func(*Pool) int) error {
+	for i, s := range r.servers {
 		conns := 0
 		for _, p := range r.poolsOn(s) {
-			conns += pools[p.name].MaxOpenConns
+			conns += size(p)
+		}
+		if i == 0 && r.mode == Observe {
+			conns = max(conns, budget)
 		}
 		if err := checkMemory(s, conns); err != nil {
 			return err

@@ -259,7 +259,8 @@ func checkMemory(s *server, conns int) error {
 	if d, _ := stmttimeout.ForDriver(s.connector.Driver()); d != stmttimeout.SQLite() || !privateMemory(s.dsn) {
 		return nil
 	}
-	return fmt.Errorf("partition: SQLite data source %q is a database of its own for each of %d connections: write the name of a file, or file:name?mode=memory&cache=shared with ConnMaxIdleTime and ConnMaxLifetime NoTimeout (shared memory lives as long as a connection does)", s.dsn, conns)
+	path, _, _ := strings.Cut(s.dsn, "?") // what follows may be a password
+	return fmt.Errorf("partition: SQLite data source %q is a database of its own for each of %d connections: write the name of a file, or file:name?mode=memory&cache=shared with ConnMaxIdleTime and ConnMaxLifetime NoTimeout (shared memory lives as long as a connection does)", path, conns)
 }
 
 func privateMemory(dsn string) bool {

@@ -109,7 +109,8 @@ func (p *Pool) DB() *sql.DB {
 
 // Resize changes MaxOpenConns while the pool is in use. Growing serves waiters at once. Shrinking does not block and
 // takes nothing away from anybody: idle connections past the new size are closed, the others as they come back. It is
-// refused, and changes nothing, if maxOpenConns is not positive or the pools would exceed the budget.
+// refused, and changes nothing, if maxOpenConns is not positive or the pools would exceed the budget, or share a SQLite
+// database that each connection has to itself.
 func (p *Pool) Resize(maxOpenConns int) error {
 	if maxOpenConns < 1 || maxOpenConns > maxPoolConns {
 		return fmt.Errorf("partition: pool %q: MaxOpenConns must be positive and at most %d, got %d", string(p.name), maxPoolConns, maxOpenConns)
@@ -120,7 +121,16 @@ func (p *Pool) Resize(maxOpenConns int) error {
 	}
 	r.resizeMu.Lock()
 	defer r.resizeMu.Unlock()
-	if err := r.checkBudget(p, maxOpenConns); err != nil {
+	sizes := func(other *Pool) int {
+		if other == p {
+			return maxOpenConns
+		}
+		return int(other.limit.Load())
+	}
+	if err := r.checkBudget(p, sizes); err != nil {
+		return err
+	}
+	if err := r.checkMemory(int(r.budget.Load()), sizes); err != nil {
 		return err
 	}
 	p.resize(maxOpenConns)

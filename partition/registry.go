@@ -189,21 +189,19 @@ func (r *Registry) totalOpenConns() (total int) {
 }
 
 // checkBudget refuses a size that would take the pools of the shared server past the budget.
-func (r *Registry) checkBudget(resized *Pool, size int) error {
+func (r *Registry) checkBudget(resized *Pool, size func(*Pool) int) error {
 	main := r.servers[0]
 	budget := int(r.budget.Load())
 	if budget == 0 || resized.server != main {
 		return nil
 	}
-	sum := size
-	for _, p := range r.sorted {
-		if p != resized && p.server == main {
-			sum += int(p.limit.Load())
-		}
+	sum := 0
+	for _, p := range r.poolsOn(main) {
+		sum += size(p)
 	}
 	if sum > budget {
 		return fmt.Errorf("partition: pool %q: MaxOpenConns %d would make %d connections in all, the budget is %d",
-			string(resized.name), size, sum, budget)
+			string(resized.name), size(resized), sum, budget)
 	}
 	return nil
 }
