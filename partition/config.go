@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
@@ -142,7 +141,7 @@ type Config struct {
 // checkPooler refuses what is no value of Config.Pooler.
 func checkPooler(value, label string) error {
 	if value != "" && value != poolerTransaction {
-		return fmt.Errorf("%s must be %q, got %s", label, poolerTransaction, shown(strconv.Quote(value)))
+		return fmt.Errorf("%s must be %q, got %s", label, poolerTransaction, shown(value))
 	}
 	return nil
 }

@@ -180,11 +180,11 @@ func parseValue(text string, f field, variable string, into any) error {
 	switch into := into.(type) {
 	case *bool:
 		if *into, err = strconv.ParseBool(text); err != nil {
-			return fmt.Errorf("%s must be true or false, got %s", variable, shown(strconv.Quote(text)))
+			return fmt.Errorf("%s must be true or false, got %s", variable, shown(text))
 		}
 	case *int:
 		if *into, err = strconv.Atoi(text); err != nil {
-			return fmt.Errorf("%s must be a whole number, got %s", variable, shown(strconv.Quote(text)))
+			return fmt.Errorf("%s must be a whole number, got %s", variable, shown(text))
 		}
 	case *time.Duration:
 		return parseDuration(text, f, variable, into)
@@ -200,7 +200,7 @@ func parseDuration(text string, f field, label string, into *time.Duration) erro
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return fmt.Errorf("%s must be %s, got %s", label, durationForm(f), shown(strconv.Quote(text)))
+		return fmt.Errorf("%s must be %s, got %s", label, durationForm(f), shown(text))
 	}
 	*into = d
 	return nil
@@ -219,20 +219,20 @@ func dsnFrom(variable string, lookup func(string) (string, bool)) (string, error
 	dsn, set := lookup(variable)
 	switch {
 	case !set:
-		return "", fmt.Errorf("environment variable %s is not set", shown(strconv.Quote(variable)))
+		return "", fmt.Errorf("environment variable %s is not set", shown(variable))
 	case dsn == "":
-		return "", fmt.Errorf("environment variable %s is empty", shown(strconv.Quote(variable)))
+		return "", fmt.Errorf("environment variable %s is empty", shown(variable))
 	}
 	return dsn, nil
 }
 
-// shown makes a value fit for an error: short, and without a password should a
-// DSN have landed in the wrong field.
-func shown(value string) string {
-	if strings.ContainsAny(value, "@=/") {
-		value = redactDSN(value)
+// shown makes a text fit for an error: quoted, short, and without a password
+// should a DSN have landed in the wrong field.
+func shown(text string) string {
+	if strings.ContainsAny(text, "@=/") {
+		text = redactDSN(text)
 	}
-	return fmt.Sprintf("%.60s", value)
+	return fmt.Sprintf("%.60q", text)
 }
 
 // validateName is [workload.Name.Validate], with the same caution.

@@ -86,6 +86,17 @@ func TestBadVariableIsRefusedByName(t *testing.T) {
 	}
 }
 
+func TestNoErrorOfAVariableHoldsAMisplacedPassword(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range misplaced {
+		for _, variable := range []string{"DB_OLTP_DSN_ENV", "DB_OLTP_LOCK_TIMEOUT", "DB_OLTP_MAX_WAITING", "DB_OLTP_READ_ONLY", "DB_DEFAULT", "DB_MODE", "DB_POOLER", "DB_BUDGET"} {
+			if _, err := configFromEnviron("DB", []string{variable + "=" + dsn}); err == nil || strings.Contains(err.Error(), "flower") {
+				t.Errorf("%s=%s: %v", variable, dsn, err)
+			}
+		}
+	}
+}
+
 func TestDSNAndDSNEnvExcludeEachOtherInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	_, err := configFromEnviron("DB", []string{"DB_OLTP_DSN_ENV=X", "DB_OLTP_DSN=u:Wallflower@h/d", "X=u:Wallflower@h/d"})

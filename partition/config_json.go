@@ -106,7 +106,7 @@ func (c *Config) decode(data []byte) error {
 			}
 			return checkPooler(c.Pooler, key)
 		}
-		return fmt.Errorf("config: unknown name %.60q, known are pools, default, require_tag, budget, mode and pooler", key)
+		return fmt.Errorf("config: unknown name %s, known are pools, default, require_tag, budget, mode and pooler", shown(key))
 	})
 }
 
@@ -202,7 +202,7 @@ func (c *PoolConfig) decodeMember(key string, raw json.RawMessage) error {
 	if f, ok := fieldOf(key); ok {
 		return c.decodeField(f, raw)
 	}
-	return fmt.Errorf("unknown name %.60q, known are %s", key, strings.Join(poolKeys(), ", "))
+	return fmt.Errorf("unknown name %s, known are %s", shown(key), strings.Join(poolKeys(), ", "))
 }
 
 func (c *PoolConfig) decodeField(f field, raw json.RawMessage) error {
@@ -238,16 +238,16 @@ func decodeValue(raw json.RawMessage, f field, key string, into any) error {
 		}
 	case *bool:
 		if json.Unmarshal(raw, into) != nil {
-			return fmt.Errorf("%s must be true or false, got %s", key, shown(string(raw)))
+			return fmt.Errorf("%s must be true or false, got %s", key, shownJSON(raw))
 		}
 	case *int:
 		if json.Unmarshal(raw, into) != nil {
-			return fmt.Errorf("%s must be a whole number, got %s", key, shown(string(raw)))
+			return fmt.Errorf("%s must be a whole number, got %s", key, shownJSON(raw))
 		}
 	case *time.Duration:
 		var text string
 		if json.Unmarshal(raw, &text) != nil {
-			return fmt.Errorf("%s must be %s, got %s", key, durationForm(f), shown(string(raw)))
+			return fmt.Errorf("%s must be %s, got %s", key, durationForm(f), shownJSON(raw))
 		}
 		return parseDuration(text, f, key, into)
 	}
@@ -323,7 +323,7 @@ func eachMember(what string, data []byte, do func(key string, value json.RawMess
 		}
 		name := key.(string) // the names of a valid object are strings
 		if seen[name] {
-			return fmt.Errorf("%s: %.60q is given twice", what, name)
+			return fmt.Errorf("%s: %s is given twice", what, shown(name))
 		}
 		seen[name] = true
 		if err := do(name, value); err != nil {
@@ -333,6 +333,18 @@ func eachMember(what string, data []byte, do func(key string, value json.RawMess
 	return nil
 }
 
+// shownJSON is shown for a value.
+func shownJSON(raw json.RawMessage) string {
+	var text string
+	switch kind := kindOf(raw); {
+	case json.Unmarshal(raw, &text) == nil:
+		return shown(text)
+	case kind == "an array", kind == "an object":
+		return kind
+	}
+	return fmt.Sprintf("%.60s", raw)
+}
+
 // kindOf names what data is, without its value, which may hold a DSN.
 func kindOf(data []byte) string {
 	switch data = bytes.TrimSpace(data); {
@@ -340,6 +352,8 @@ func kindOf(data []byte) string {
 		return "nothing"
 	case data[0] == '[':
 		return "an array"
+	case data[0] == '{':
+		return "an object"
 	case data[0] == '"':
 		return "a string"
 	case data[0] == 'n':

@@ -3,6 +3,7 @@ package partition
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -102,17 +103,26 @@ func TestLoadConfigRefusesWithPoolFieldAndValue(t *testing.T) {
 
 func TestNoErrorOfAMisplacedDSNHoldsItsPassword(t *testing.T) {
 	t.Parallel()
-	const dsn = `"postgres://gina:Wall%40flower@replica/base"`
-	for _, doc := range []string{
-		dsn, `{"pools": ` + dsn + `}`, `{"pools": {"oltp": ` + dsn + `}}`, `{"budget": ` + dsn + `}`, `{"require_tag": ` + dsn + `}`,
-		`{"pools": {"oltp": {"acquire_timeout": ` + dsn + `}}}`, `{"pools": {"oltp": {"max_waiting": ` + dsn + `}}}`,
-		`{"default": ` + dsn + `}`, `{"pools": {` + dsn + `: {}}}`, `{"pools": {"oltp": {"dsn_env": ` + dsn + `}}}`,
-		`{"pools": {"oltp": {"read_only": ` + dsn + `}}}`, `{"pools": {"oltp": {"dsn": [` + dsn + `]}}}`,
-	} {
-		if _, err := LoadConfig(strings.NewReader(doc)); err == nil || strings.Contains(err.Error(), "flower") {
-			t.Errorf("%s: %v", doc, err)
+	for _, dsn := range misplaced {
+		for _, doc := range []string{
+			`%q`, `{"pools": %q}`, `{"pools": {"oltp": %q}}`, `{"budget": %q}`, `{"require_tag": %q}`, `{"mode": %q}`, `{"pooler": %q}`,
+			`{"pools": {"oltp": {"acquire_timeout": %q}}}`, `{"pools": {"oltp": {"max_waiting": %q}}}`,
+			`{"default": %q}`, `{"pools": {%q: {}}}`, `{"pools": {"oltp": {"dsn_env": %q}}}`,
+			`{"pools": {"oltp": {"read_only": %q}}}`, `{"pools": {"oltp": {"dsn": [%q]}}}`,
+			`{%q: 1}`, `{"pools": {"oltp": {%q: 1}}}`, `{"budget": {"dsn": %q}}`, `{"budget": [%q]}`,
+		} {
+			doc = fmt.Sprintf(doc, dsn)
+			if _, err := LoadConfig(strings.NewReader(doc)); err == nil || strings.Contains(err.Error(), "flower") {
+				t.Errorf("%s: %v", doc, err)
+			}
 		}
 	}
+}
+
+// misplaced are DSNs that somebody writes into the wrong field.
+var misplaced = []string{
+	"postgres://gina:Wall%40flower@replica/base", "password=Wallflower host=db", "host=db password=Wallflower", "user=gina\tpassword=Wallflower",
+	"PASSWORD='Wallflower' host=db", "gina:Wallflower@tcp(db)/base", "gina:Wallflower@db",
 }
 
 func TestReadErrorIsReturned(t *testing.T) {

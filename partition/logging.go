@@ -273,7 +273,7 @@ func (j *journal) held(kind int, text string, h Holder) {
 }
 
 // secrets are passwords in a text of which nothing else is known.
-var secrets = regexp.MustCompile(`(?i)((?:password|passwd|pwd)\s*[=:]\s*)(?:'(?:\\.|[^'\\])*'|"[^"]*"|[^\s,;&]+)|(://[^\s:/@]*:)\S*(@)|([^\s:/]+:)\S*(@\w*\()`)
+var secrets = regexp.MustCompile(`(?i)((?:password|passwd|pass|pwd|secret|token)\\?"?\s*[=:]\s*)(?:'(?:\\.|[^'\\])*'|"[^"]*"|[^\s,;&]+)|(://[^\s:/@]*:)\S*(@)|([^\s:/]+:)\S*(@(?:\w*\(|/))`)
 
 // redacted is err as it may be logged: the driver's text, without the DSN's password, and without anything that looks like
 // one where the DSN is not known (a connector's).

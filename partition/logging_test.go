@@ -318,6 +318,27 @@ func TestNoLogLineShowsAPasswordOrAnArgument(t *testing.T) {
 	}
 }
 
+func TestNoLogLineShowsWhatLooksLikeAPasswordWhereTheDSNIsNotKnown(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`auth failed for {"user":"gina","password":"hunter2"}`, `"password": "hun hunter2"`, `password=\"hunter2\"`, `PGPASSWORD=hunter2`, `sslpassword=hunter2`,
+		`pass=hunter2 host=db`, `Pass:hunter2`, `map[password:hunter2 user:gina]`, `&{User:gina Passwd:hunter2 Net:tcp}`, `?authToken=hunter2`, `secret=hunter2`,
+		`cannot parse "postgres://gina:hunter2@db/base": x`, `gina:hunter2@tcp(db:3306)/base`, `gina:hunter2@unix(/x)/base`, `gina:hunter2@/base`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log, opt := captured()
+			s := fakedb.New()
+			s.On(fakedb.Dial, fakedb.Fail(errors.New(text)))
+			r := setup(t, s, opt)
+			r.db.ExecContext(oltp, "ok")
+			lines := log.about("cannot be opened")
+			if len(lines) != 1 || contains(lines[0].attrs["error"].String(), "hunter2") {
+				t.Errorf("%s: %+v", text, lines)
+			}
+		})
+	}
+}
+
 // open opens a handle whose registry knows the DSN, or has just a connector.
 func open(t *testing.T, s *fakedb.Server, dsn string, known bool, opts ...partition.Option) *sql.DB {
 	t.Helper()

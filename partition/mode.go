@@ -2,7 +2,6 @@ package partition
 
 import (
 	"fmt"
-	"strconv"
 )
 
 // Mode is whether the pools' walls are enforced or only watched.
@@ -51,5 +50,5 @@ func checkMode(m Mode, label string) error {
 	if m == Enforce || m == Observe {
 		return nil
 	}
-	return fmt.Errorf("%s must be %q or %q, got %s", label, Enforce, Observe, shown(strconv.Quote(string(m))))
+	return fmt.Errorf("%s must be %q or %q, got %s", label, Enforce, Observe, shown(string(m)))
 }

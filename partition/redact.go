@@ -69,8 +69,12 @@ var (
 	hostList    = regexp.MustCompile(`^(\[[\w.:%]*\]|[\w.%-]*)(:\d+)?(,(\[[\w.:%]*\]|[\w.%-]*)(:\d+)?)*([/?#]|$)`)
 	parameter   = regexp.MustCompile(`[?&;\s]([\w.-]+)\s*=`)
 	nextParam   = regexp.MustCompile(`&[\w.-]+=`)
-	secretKey   = regexp.MustCompile(`(?i)pass|pwd|secret|token|credential|accountkey|apikey|privatekey|_key$|_salt$|^key$`)
+	secretKey   = regexp.MustCompile(`(?i)pass|pwd|secret|token|credential|accountkey|apikey|privatekey|(^|_|hex|text)key$|_salt$`)
 	harmlessKey = regexp.MustCompile(`(?i)^allow|passfile`)
+	// pragmaKey is SQLite's _pragma=key('…') of an encrypted file.
+	pragmaKey = regexp.MustCompile(`(?i)^_pragma\s*=\s*(hex|text)?(re)?key\b`)
+	// inlineKey says that lib/pq's sslkey is the private key, not its file.
+	inlineKey = regexp.MustCompile(`(?i)\bsslinline\s*=`)
 )
 
 // secretSpans returns what is secret in dsn, by the form it has, in no order
@@ -127,7 +131,7 @@ func userinfoSpans(dsn string) []span {
 func parameterSpans(dsn string) []span {
 	var spans []span
 	for _, m := range parameter.FindAllStringSubmatchIndex(dsn, -1) {
-		if !isSecret(dsn[m[2]:m[3]]) {
+		if key := dsn[m[2]:m[3]]; !isSecret(key) && !isInlineKey(key, dsn) && !pragmaKey.MatchString(dsn[m[2]:]) {
 			continue
 		}
 		s := span{m[1], len(dsn)}
@@ -140,6 +144,10 @@ func parameterSpans(dsn string) []span {
 }
 
 func isSecret(key string) bool { return secretKey.MatchString(key) && !harmlessKey.MatchString(key) }
+
+func isInlineKey(key, dsn string) bool {
+	return strings.EqualFold(key, "sslkey") && inlineKey.MatchString(dsn)
+}
 
 // plainKeys are the keywords whose values may be shown. In the key=value form
 // everything else is hidden, since there a slip (pasword=…, or a space in a
@@ -173,7 +181,7 @@ func keywordSpans(dsn string) []span {
 			value.from = value.to // the equals sign was forgotten; what follows is the secret
 		}
 		switch {
-		case plainKeys.MatchString(key) && !unterminated(dsn[value.from:value.to]):
+		case plainKeys.MatchString(key) && !isInlineKey(key, dsn) && !unterminated(dsn[value.from:value.to]):
 			hiding = false
 			continue
 		case hiding:

@@ -35,6 +35,8 @@ func TestShownDSNKeepsAllButThePassword(t *testing.T) {
 		"PASSWORD=pw HOST=db":                                  "PASSWORD=xxxxx HOST=db",
 		"server=db;user id=sa;password=pw;database=base":       "server=db;xxxxx;database=base",
 		"host=db sslpassword=pw sslkey=/k passfile=/p port=54": "host=db sslpassword=xxxxx sslkey=/k passfile=/p port=54",
+		"host=db sslinline=true sslkey='a b' user=gina":        "host=db sslinline=xxxxx user=gina",
+		"postgres://db/base?sslinline=true&sslkey=pw&a=b":      "postgres://db/base?sslinline=true&sslkey=xxxxx&a=b",
 		// slips in key=value
 		"host=db password=two words user=gina":     "host=db password=xxxxx user=gina",
 		"host=db password=two a=b words user=gina": "host=db password=xxxxx user=gina",
@@ -54,6 +56,10 @@ func TestShownDSNKeepsAllButThePassword(t *testing.T) {
 		// SQLite
 		"file:app.db?_auth&_auth_user=gina&_auth_pass=pw&_auth_salt=s": "file:app.db?_auth&_auth_user=gina&_auth_pass=xxxxx&_auth_salt=xxxxx",
 		"file:/data/a@b.db?cache=shared":                               "file:/data/a@b.db?cache=shared",
+		"app.db?vfs=xts&hexkey=pw&x=y":                                 "app.db?vfs=xts&hexkey=xxxxx&x=y",
+		"app.db?textkey=pw":                                            "app.db?textkey=xxxxx",
+		"app.db?_pragma=key('pw')&_pragma=foreign_keys(1)":             "app.db?_pragma=xxxxx&_pragma=foreign_keys(1)",
+		"app.db?_pragma=foreign_keys(1)&_pragma=hexrekey(pw)":          "app.db?_pragma=foreign_keys(1)&_pragma=xxxxx",
 		"app.db?_key=pw":                                               "app.db?_key=xxxxx",
 		":memory:":                                                     ":memory:",
 		`C:\data\app.db`:                                               `C:\data\app.db`,
