@@ -228,10 +228,10 @@ func (j *journal) close() {
 }
 
 func (j *journal) log(level slog.Level, text string, attrs ...any) {
-	j.pool.registry.logger.Log(context.Background(), level, text, append([]any{"pool", j.pool.name}, attrs...)...)
+	j.pool.registry.later.Log(context.Background(), level, text, append([]any{"pool", j.pool.name}, attrs...)...)
 }
 
-// refused tells of a rejection. A handler may be slow, and the caller is not to wait for it.
+// refused tells of a rejection.
 func (j *journal) refused(err error) {
 	e, ok := err.(*AcquireError)
 	if !ok {
@@ -243,7 +243,7 @@ func (j *journal) refused(err error) {
 	}
 	j.wake()
 	if j.note(rejections, label) {
-		go j.log(slog.LevelWarn, "a caller is rejected", "reason", e.Reason, "waited", e.Waited, "in_use", e.InUse,
+		j.log(slog.LevelWarn, "a caller is rejected", "reason", e.Reason, "waited", e.Waited, "in_use", e.InUse,
 			"max_open_conns", e.MaxOpenConns, "waiting", e.Waiting, "max_waiting", e.MaxWaiting, "limited_by", e.LimitedBy)
 	}
 }
@@ -255,7 +255,7 @@ func (j *journal) openFailed(err error) {
 	if errors.Is(err, errDialTimeout) {
 		err = fmt.Errorf("not done within the DialTimeout of %v", j.pool.config.Load().DialTimeout)
 	}
-	go j.log(slog.LevelWarn, "a connection cannot be opened", "error", j.pool.server.redacted(err))
+	j.log(slog.LevelWarn, "a connection cannot be opened", "error", j.pool.server.redacted(err))
 }
 
 // ended tells of statements that were not ended by being told to.

@@ -232,11 +232,11 @@ func TestSqlmockSeesExactlyTheStatementsOfItsTest(t *testing.T) {
 	if err := mock.ExpectationsWereMet(); err != nil {
 		t.Error(err)
 	}
+	mock.ExpectClose()
+	db.Close()
 	if n := strings.Count(log.String(), "by the client alone"); n != 1 {
 		t.Errorf("told %d times that nobody enforces the timeout on the server", n)
 	}
-	mock.ExpectClose()
-	db.Close()
 }
 
 func TestSecretsAreNotInTheEnvironmentOfErrors(t *testing.T) {

@@ -154,7 +154,8 @@ func WithDialect(d stmttimeout.Dialect) Option { return func(o *options) { o.dia
 // rejections, saturation, connections that cannot be opened, statements that did not end when they were told to, leaks and
 // connections taken back. What comes in bursts is logged at once the first time (leaks and connections taken back: ten
 // times), then counted, and the count logged every 10 seconds until for so long there was none. Unset or nil:
-// [slog.Default]. Neither a password nor an argument of a statement is ever logged.
+// [slog.Default]. Neither a password nor an argument of a statement is ever logged. The handler may be slow, or stuck: it
+// runs on a goroutine of its own. Close waits a second for it.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
 		if l != nil {

@@ -126,6 +126,7 @@ func TestEnforcementIsLoggedOncePerPool(t *testing.T) {
 	r := setup(t, fakedb.New(), size(workload.OLTP, 3), behindPooler("ok"), partition.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	r.fill(workload.OLTP, 3)
 	r.fill(workload.Batch, 1)
+	r.db.Close() // it waits for the log
 	for _, pool := range []string{"oltp", "batch"} {
 		if n := strings.Count(log.String(), "pool="+pool+" enforcement=transaction"); n != 1 {
 			t.Errorf("%s: %d lines\n%s", pool, n, log.String())

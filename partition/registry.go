@@ -28,6 +28,8 @@ type Registry struct {
 	texts     *driver.Texts
 	observers observers
 	logger    *slog.Logger
+	later     *slog.Logger // the same, for who cannot wait a moment
+	lines     lineQueue    // of both
 
 	def        *Pool // nil if untagged contexts are refused
 	fallback   *Pool // nil if unknown tags are refused
@@ -65,15 +67,18 @@ func RegistryOf(db *sql.DB) (*Registry, bool) {
 
 func newRegistry(o *options, main *server, own map[workload.Name]*server, configs map[workload.Name]PoolConfig) *Registry {
 	r := &Registry{
-		name: o.name, texts: driver.NewTexts(), observers: o.observers, logger: o.logger,
+		name: o.name, texts: driver.NewTexts(), observers: o.observers,
 		requireTag: o.requireTag, opts: o.opts, fixed: o.fixed(), mode: cmp.Or(o.mode, Enforce), since: time.Now(),
 		pools:   make(map[workload.Name]*Pool),
 		servers: []*server{main},
 	}
-	r.budget.Store(int64(o.budget))
+	logger := o.logger
 	if r.name != "" {
-		r.logger = r.logger.With("registry", r.name)
+		logger = logger.With("registry", r.name)
 	}
+	r.logger = slog.New(lateHandler{logger.Handler(), &r.lines, lineTime})
+	r.later = slog.New(lateHandler{logger.Handler(), &r.lines, 0})
+	r.budget.Store(int64(o.budget))
 	r.life, r.endLife = context.WithCancel(context.Background())
 	for name, c := range configs {
 		s := cmp.Or(own[name], main)
@@ -177,6 +182,7 @@ func (r *Registry) shut() error {
 		if r.shutErr == nil { // as in database/sql, where the connector's error replaces those of connections
 			r.shutErr = first(errs)
 		}
+		r.lines.flush(lastLineTime)
 	})
 	return r.shutErr
 }
