@@ -24,12 +24,13 @@ type journal struct {
 	awake atomic.Bool // the timer is set, or looks
 
 	// mu guards the fields below. It is held while the timer and Close write; a caller takes it only to set a timer that
-	// rests. No lock is held when it is taken, and the gate's is taken under it.
+	// rests. No lock is held when it is taken, and the gate's and the log's are taken under it.
 	mu        sync.Mutex
 	timer     *time.Timer
 	closed    bool
 	seen      time.Time     // when the timer last looked; zero: it rested
 	saturated time.Duration // in all, then
+	pressed   uint64        // how many callers had found no permit by then
 	spell     bool          // it was told that the pool is saturated
 	before    time.Duration // saturated in all, before that began
 }
@@ -187,18 +188,20 @@ func (j *journal) tellCounts(kind int) bool {
 }
 
 // lookAtSaturation tells when a pool begins to be saturated, and when that is over: it has begun when the pool was for nine
-// tenths of the time since the last look, and is over when it was for less than half of it, so that a pool which is full
-// but for moments is not told of with each of them. It reports whether there is a reason to look again.
+// tenths of the time since the last look while callers waited or were turned away, and is over when it was for less than half
+// of it, so that a pool which is full but for moments is not told of with each of them. It reports whether there is a reason
+// to look again.
 func (j *journal) lookAtSaturation() bool {
 	s, t := j.pool.gate.Stats(), time.Now()
 	during, of := s.SaturatedTime-j.saturated, t.Sub(j.seen)
-	first := j.seen.IsZero()
-	j.saturated, j.seen = s.SaturatedTime, t
+	first, pressed := j.seen.IsZero(), s.Waited+j.pool.counters.queueFull.Load()+j.pool.counters.timeout.Load()
+	inDemand := s.Waiting > 0 || pressed > j.pressed
+	j.saturated, j.seen, j.pressed = s.SaturatedTime, t, pressed
 	switch {
 	case first:
-	case !j.spell && during >= of*9/10:
+	case !j.spell && inDemand && during >= of*9/10:
 		j.spell, j.before = true, s.SaturatedTime-max(s.SaturatedFor, during)
-		j.log(slog.LevelWarn, "saturated: every connection is in use, and callers wait", "for", s.SaturatedTime-j.before,
+		j.log(slog.LevelWarn, "saturated: every connection is in use, and callers wait or are turned away", "for", s.SaturatedTime-j.before,
 			"in_use", s.InUse, "max_open_conns", s.Limit, "waiting", s.Waiting, "max_waiting", s.MaxWaiting)
 	case j.spell && during < of/2:
 		j.tellRelief(s)

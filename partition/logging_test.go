@@ -212,6 +212,33 @@ func TestMomentsOfSaturationAreNotLogged(t *testing.T) {
 	})
 }
 
+func TestPoolThatIsFullAndThatNobodyWaitsForIsNotSaturated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, opt := captured()
+		r := setup(t, fakedb.New(), opt, size(workload.OLTP, 1))
+		giveBack := r.take(workload.OLTP, 1)
+		var waiter sync.WaitGroup
+		waiter.Go(func() {
+			defer r.take(workload.OLTP, 1)()
+			time.Sleep(time.Minute)
+			if lines := log.about("saturated"); len(lines) > 0 {
+				t.Errorf("%+v", lines)
+			}
+			r.db.ExecContext(oltp, "ok") // who waits in vain
+			time.Sleep(3 * time.Second)
+			r.db.ExecContext(oltp, "ok")
+			time.Sleep(time.Second)
+			if lines := log.about("saturated: every"); len(lines) != 1 {
+				t.Errorf("%d lines where callers were turned away", len(lines))
+			}
+		})
+		time.Sleep(10 * ms)
+		giveBack()
+		waiter.Wait()
+	})
+}
+
 func TestFailedOpensAreLoggedOnceAndThenCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -107,6 +107,31 @@ func TestWatchedWallSaysWhatEnforcingDoes(t *testing.T) {
 	}
 }
 
+func TestSaturationFollowsAResizeInEveryMode(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []partition.Mode{partition.Enforce, partition.Observe} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New(), partition.WithMode(mode), size(workload.OLTP, 1))
+			defer r.take(workload.OLTP, 1)()
+			for _, step := range []struct {
+				size int
+				full time.Duration
+			}{{1, time.Second}, {10, 0}, {1, time.Second}} {
+				if err := r.pool(workload.OLTP).Resize(step.size); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if s := r.stats(workload.OLTP); s.SaturatedFor != step.full {
+					t.Errorf("%s: 1 of %d in use, saturated for %v", mode, step.size, s.SaturatedFor)
+				}
+			}
+			if s := r.stats(workload.OLTP); s.SaturatedTime != 2*time.Second {
+				t.Errorf("%s: saturated for %v in all", mode, s.SaturatedTime)
+			}
+		})
+	}
+}
+
 func TestObserveSetsNothingOnAnySession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

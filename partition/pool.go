@@ -142,6 +142,9 @@ func (p *Pool) resize(maxOpenConns int) {
 	limit, idle := p.limit.Load(), p.idleLimit.Load()
 	p.setLimit(maxOpenConns)
 	p.gate.Resize(maxOpenConns)
+	if p.wall != nil {
+		p.wall.resized()
+	}
 	if p.limit.Load() < limit || p.idleLimit.Load() < idle {
 		p.trim() // and only then: it takes for surplus what a caller with a permit is about to fetch
 	}

@@ -23,6 +23,7 @@ type wall struct {
 	waitTime    time.Duration
 	fullSince   time.Duration // never: it is not full
 	fullTime    time.Duration
+	fullTold    time.Duration // the most that was read
 	tally       tally
 	holds       histogram
 	overLimit   uint64 // held for longer than the pool's StatementTimeout
@@ -93,6 +94,14 @@ func (w *wall) queued() (served func()) {
 	}
 }
 
+// resized notes that the pool has another size.
+func (w *wall) resized() {
+	t := driver.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.markLocked(t)
+}
+
 func (w *wall) arrivalsLocked() uint64 { return w.begun + w.gone + uint64(w.waiting) }
 
 // markLocked starts or stops the clock that runs while the workload holds as many connections as its pool would have.
@@ -107,12 +116,14 @@ func (w *wall) markLocked(t time.Duration) {
 	}
 }
 
-// fullLocked is how long that clock has run, without a break and in all.
+// fullLocked is how long that clock has run, without a break and in all. It does not go back, although a borrowing may end at
+// a time that was read before t.
 func (w *wall) fullLocked(t time.Duration) (current, total time.Duration) {
 	if w.fullSince != never {
 		current = max(t-w.fullSince, 0)
 	}
-	return current, w.fullTime + current
+	w.fullTold = max(w.fullTold, w.fullTime+current)
+	return current, w.fullTold
 }
 
 func (w *wall) limitsLocked() limits {

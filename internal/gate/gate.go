@@ -53,9 +53,11 @@ type Gate struct {
 	waited     uint64
 	waitTime   time.Duration
 
+	saturatedTold time.Duration // the most that Stats has said
+
 	// What is written all the time has a cache line for itself: it shares none with what is read all the time, and is in one
 	// piece. (256 bytes is a size that the allocator aligns.)
-	_ [80]byte
+	_ [72]byte
 
 	// Counted without mu.
 	parked   atomic.Int64
@@ -317,7 +319,7 @@ func (g *Gate) StatsLocked() Stats {
 		InUse: int(g.inUse()), Parked: int(g.parked.Load()), PeakInUse: int(g.peak.Load()), Waiting: g.queue.len,
 		Acquired: g.acquired.Load(), Waited: g.waited, WaitTime: g.waitTime, Paused: g.paused,
 	}
-	s.SaturatedFor, s.SaturatedTime = g.saturation.read(g)
+	s.SaturatedFor, s.SaturatedTime = g.saturation.readLocked(g)
 	return s
 }
 

@@ -150,6 +150,47 @@ func TestSaturationEndsWhereAPermitIsParked(t *testing.T) {
 	})
 }
 
+// Its end was read from the clock before somebody else looked, and came after.
+func TestSaturatedTimeDoesNotGoBackWhereASpellEndsLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(1, 0)
+		s.get(t, 0)
+		time.Sleep(time.Second)
+		end := clock()
+		time.Sleep(time.Second)
+		before := s.Stats().SaturatedTime
+		s.Park(end)
+		if after := s.Stats().SaturatedTime; before != 2*time.Second || after != before {
+			t.Errorf("%v, then %v", before, after)
+		}
+		s.Unpark(clock())
+		time.Sleep(3 * time.Second)
+		if after := s.Stats().SaturatedTime; after != 4*time.Second {
+			t.Errorf("%v after another spell", after)
+		}
+	})
+}
+
+func TestSaturatedTimeNeitherGoesBackNorRunsAhead(t *testing.T) {
+	t.Parallel()
+	s, began := newShelf(1, 0), clock()
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() {
+		for place := 0; clock()-began < 200*time.Millisecond; s.put(place) {
+			place = s.get(t, place)
+		}
+	})
+	for last := time.Duration(0); clock()-began < 200*time.Millisecond; {
+		got := s.Stats().SaturatedTime
+		if got < last || got > clock()-began {
+			t.Fatalf("%v after %v, in %v", got, last, clock()-began)
+		}
+		last = got
+	}
+}
+
 // Callers that fight over places, by the fast road and the slow one, while the gate is resized under them: never
 // are more permits in use than there are, nobody is forgotten in the queue, and nothing is left.
 func TestPermitsAreNeitherLostNorDoubledByParking(t *testing.T) {

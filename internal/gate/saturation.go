@@ -37,10 +37,16 @@ func (s *saturation) mark(g *Gate, t int64) {
 	}
 }
 
-// read returns how long the gate has been saturated now, and in all.
-func (s *saturation) read(g *Gate) (current, total time.Duration) {
-	if since := s.since.Load(); since != free {
+// readLocked returns how long the gate has been saturated now, and in all, which is never less than it was: a spell that
+// ends is in neither for a moment, and its end may have been read from the clock before the last time that was told.
+func (s *saturation) readLocked(g *Gate) (current, total time.Duration) {
+	since, ended := s.since.Load(), s.total.Load()
+	for s.since.Load() != since { // else what has ended just now would be in both
+		since, ended = s.since.Load(), s.total.Load()
+	}
+	if since != free {
 		current = max(g.clock()-time.Duration(since), 0)
 	}
-	return current, time.Duration(s.total.Load()) + current
+	g.saturatedTold = max(g.saturatedTold, time.Duration(ended)+current)
+	return current, g.saturatedTold
 }
