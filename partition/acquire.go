@@ -50,11 +50,13 @@ func (a *acquire) runAtOnce(last *member) (*driver.Physical, error) {
 	}
 	if hung(err) {
 		// database/sql would try the next connection, and that one may hang as long.
+		a.pool.arrived.Add(1)
 		a.giveUp(m, CloseBad)
 		return nil, a.refuse(errDialTimeout)
 	}
 	if a.late() {
 		// Nor is there time for another that is bad as slowly.
+		a.pool.arrived.Add(1)
 		a.atOnce = false
 		a.pool.settle(m)
 		if m, err = a.dial(m); err != nil {

@@ -149,6 +149,7 @@ func (p *Pool) borrow(m *member, c call, began time.Duration) {
 		}
 		m.visit = w.begin(began, m.loan.since(), c.atOnce)
 	} else if c.atOnce {
+		p.noteRate(m.loan.since())
 		m.atOnce.Store(m.atOnce.Load() + 1)
 	}
 	if p.config.Load().LeakStacks {
@@ -182,9 +183,6 @@ func (p *Pool) takeBack(m *member) (held time.Duration, reason CloseReason) {
 	t := driver.Now()
 	held = t - m.loan.since()
 	m.ended(held)
-	if p.rates.due(t) {
-		p.noteRate(t)
-	}
 	if p.park(m, t) {
 		return held, ""
 	}

@@ -181,12 +181,18 @@ func (p *Pool) evidence(now time.Duration) evidence {
 
 // arrivalsLocked is how many have come. Warm is nobody: a pool that was only warmed is not in use.
 func (p *Pool) arrivalsLocked() uint64 {
-	g, c := p.gate.StatsLocked(), &p.counters
-	return g.Acquired - p.warmed + uint64(g.Waiting) + c.queueFull.Load() + c.timeout.Load() + c.paused.Load() + c.gaveUp.Load()
+	n := p.arrived.Load() + p.gone.atOnce
+	for m := range p.members {
+		n += m.atOnce.Load()
+	}
+	return n
 }
 
-// noteRate ends a span of the pool's rate.
+// noteRate is called for who comes at t, before he is counted. It ends the span of the pool's rate, if it is over.
 func (p *Pool) noteRate(t time.Duration) {
+	if !p.rates.due(t) {
+		return
+	}
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	p.rates.noteLocked(t, p.arrivalsLocked())

@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,6 +169,11 @@ func TestPlanTakesAPoolThatWasOnlyWarmedForOneThatIsNeverUsed(t *testing.T) {
 	for _, mode := range []partition.Mode{partition.Observe, partition.Enforce} {
 		synctest.Test(t, func(t *testing.T) {
 			r := setup(t, fakedb.New(), partition.WithMode(mode), partition.WithBudget(8))
+			r.server.On(fakedb.Dial, fakedb.Fail(errors.New("the server is still starting")))
+			if err := r.reg.Warm(t.Context()); err == nil {
+				t.Error("warm without a server")
+			}
+			r.server.On(fakedb.Dial, nil)
 			if err := r.reg.Warm(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -244,6 +250,30 @@ func TestPlanFlagsAPoolThatIsTooSmallForHealthyTrafficButNotOneThatHangs(t *test
 		hung()
 		others()
 	})
+}
+
+// Who is turned away comes, too; and who came long after the last give-back did not come within ten seconds.
+func TestPeakRateIsThatOfArrivalsHoweverLongConnectionsAreHeld(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []partition.Mode{partition.Observe, partition.Enforce} {
+		for _, conns := range []int{1, 500} {
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, fakedb.New(fakedb.WithoutLog()), partition.WithMode(mode), partition.WithPool(workload.OLTP,
+					partition.PoolConfig{MaxOpenConns: conns, MaxWaiting: partition.NoQueue, StatementTimeout: partition.NoTimeout}))
+				giveBack := r.take(workload.OLTP, 1)
+				var all sync.WaitGroup
+				for range 600 { // five a second, for two minutes
+					all.Go(func() { r.db.ExecContext(oltp, "sleep 1m") })
+					time.Sleep(200 * ms)
+				}
+				giveBack()
+				all.Wait()
+				if e := r.planOf(workload.OLTP).Evidence; e.PeakRate < 4.5 || e.PeakRate > 5.5 || e.Arrivals != 601 {
+					t.Errorf("%s, pool of %d: five a second are %v, %d arrivals of 601", mode, conns, e.PeakRate, e.Arrivals)
+				}
+			})
+		}
+	}
 }
 
 func TestPlanFlagsTwoKindsOfWorkInOnePool(t *testing.T) {

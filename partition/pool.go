@@ -39,7 +39,6 @@ type Pool struct {
 	reaper *time.Timer   // nil until it was first set
 	reapAt time.Duration // when it will look; never if it need not
 	holds  tally         // of connections that are out no more
-	warmed uint64        // of the acquires those that were Warm's
 	// members are all connections, those that are on their way to be closed included.
 	members map[*member]struct{}
 	gone    seen // by those that are closed
@@ -50,7 +49,8 @@ type Pool struct {
 
 	open     atomic.Int64
 	counters counters
-	waits    sharedHistogram // of those that found no idle connection at once, and got one
+	arrived  atomic.Uint64   // callers who found no idle connection at once
+	waits    sharedHistogram // of those of them who got one
 	warned   sync.Once
 	journal  journal
 

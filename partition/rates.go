@@ -8,8 +8,9 @@ import (
 // rateSpan is over how long a rate is taken: a burst that a queue bears is shorter.
 const rateSpan = 10 * time.Second
 
-// rates is how often a connection is asked for at the peak. Nothing runs for it: who gives a connection back looks whether
-// a span is over. The owner's lock guards all but next.
+// rates is how often a connection is asked for at the peak. Nothing runs for it: who comes looks whether a span is over,
+// before he is counted. So all whom a span counts have come within it, however long ago it was over. The owner's lock guards
+// all but next.
 type rates struct {
 	next  atomic.Int64 // when the span is over
 	began time.Duration
@@ -25,16 +26,12 @@ func (r *rates) begin(t time.Duration) {
 // due reports whether a span is over.
 func (r *rates) due(t time.Duration) bool { return int64(t) >= r.next.Load() }
 
-// noteLocked ends the span, if it is over. Where it ended long ago nobody has come since, and all came within the span.
+// noteLocked ends the span, if it is over.
 func (r *rates) noteLocked(t time.Duration, arrivals uint64) {
 	if !r.due(t) {
 		return
 	}
-	span := t - r.began
-	if span >= 2*rateSpan {
-		span = rateSpan
-	}
-	r.peak = max(r.peak, r.since(arrivals)/span.Seconds())
+	r.peak = max(r.peak, r.since(arrivals)/rateSpan.Seconds())
 	r.count = max(r.count, arrivals)
 	r.begin(t)
 }
@@ -45,12 +42,9 @@ func (r *rates) since(arrivals uint64) float64 { return float64(arrivals - min(a
 
 // peakLocked is the most per second. A span that has only begun counts where it is all that there is, or half over.
 func (r *rates) peakLocked(t time.Duration, arrivals uint64) float64 {
-	span := t - r.began
+	span := min(t-r.began, rateSpan)
 	if r.peak > 0 && span < rateSpan/2 {
 		return r.peak
-	}
-	if span >= 2*rateSpan {
-		span = rateSpan
 	}
 	return max(r.peak, r.since(arrivals)/max(span, time.Second).Seconds())
 }

@@ -9,9 +9,9 @@ func TestPeakRateIsThatOfTheBusiestSpan(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
 	for name, c := range map[string]struct {
-		ends []time.Duration // when somebody gives back, each having come just before
-		now  time.Duration
-		want float64
+		arrivals []time.Duration
+		now      time.Duration
+		want     float64
 	}{
 		"a steady stream":               {every(s/10, 0, 60*s), 60 * s, 10},
 		"an hour's silence is not over": {append(every(s/10, 0, 15*s), 3600*s), 3600 * s, 10},
@@ -22,9 +22,9 @@ func TestPeakRateIsThatOfTheBusiestSpan(t *testing.T) {
 		var r rates
 		r.begin(0)
 		var n uint64
-		for _, at := range c.ends {
-			n++
+		for _, at := range c.arrivals {
 			r.noteLocked(at, n)
+			n++
 		}
 		if got := r.peakLocked(c.now, n); got < 0.9*c.want || got > 1.15*c.want {
 			t.Errorf("%s: %v a second, want %v", name, got, c.want)

@@ -142,9 +142,6 @@ func (p *Pool) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.gate.Lock()
-	p.warmed++
-	p.gate.Unlock()
 	return m.phys.Check(ctx)
 }
 

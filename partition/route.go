@@ -81,6 +81,8 @@ func (x poolRouter) Close() error {
 
 func (p *Pool) acquire(c call) (*driver.Physical, bool, error) {
 	a := &acquire{call: c, pool: p, began: driver.Now(), budget: p.budget()}
+	p.noteRate(a.began)
+	p.arrived.Add(1)
 	m, fresh, err := a.run()
 	if err != nil {
 		return nil, false, err

@@ -42,6 +42,7 @@ func (w *wall) begin(arrived, t time.Duration, atOnce bool) *visit {
 	v := &visit{arrived: arrived, began: t, place: nowhere}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.rates.noteLocked(t, w.arrivalsLocked())
 	w.begun++
 	if atOnce {
 		w.atOnce++
@@ -61,7 +62,6 @@ func (w *wall) end(v *visit, held time.Duration) {
 	defer w.mu.Unlock()
 	w.inUse--
 	w.markLocked(t)
-	w.rates.noteLocked(t, w.arrivalsLocked())
 	w.tally = w.tally.add(tally{1, held, held})
 	w.holds.add(held, 1)
 	if limit := w.pool.config.Load().StatementTimeout; limit > 0 && held > limit {
@@ -72,8 +72,10 @@ func (w *wall) end(v *visit, held time.Duration) {
 
 // left notes a caller who came and got no connection.
 func (w *wall) left() {
+	t := driver.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.rates.noteLocked(t, w.arrivalsLocked())
 	w.gone++
 }
 
@@ -82,6 +84,7 @@ func (w *wall) queued() (served func()) {
 	began := driver.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.rates.noteLocked(began, w.arrivalsLocked())
 	w.waiting++
 	w.waited++
 	w.demand = max(w.demand, w.inUse+w.waiting)
