@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -81,6 +82,9 @@ func (m *member) reclaim(h Holder, reason error) {
 	r := m.pool.registry
 	if m.visit != nil {
 		m.leaveWall(h.Age)
+	}
+	if m.lent == toUntagged {
+		m.noteUntagged(h.Age, cmp.Or(m.stack.Load(), &noStack))
 	}
 	m.pool.journal.held(reclaims, "a connection is taken back from its holder", h)
 	if e := m.phys.Revoke(reason); e == driver.Ended {

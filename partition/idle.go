@@ -154,6 +154,8 @@ func (p *Pool) borrow(m *member, c call, began time.Duration) {
 	}
 	if p.config.Load().LeakStacks {
 		m.stack.Store(callers())
+	} else if m.stack.Load() != nil {
+		m.stack.Store(nil) // of a borrower before
 	}
 	m.loan.set(borrowed, m.loan.since())
 }

@@ -228,7 +228,7 @@ func (m *member) ended(held time.Duration) {
 	m.holds.end(held)
 	m.strokes.add(bucketOf(held))
 	if m.lent == toUntagged {
-		m.noteUntagged(held)
+		m.noteUntagged(held, m.stack.Load())
 	}
 	m.lent = toNobody
 	if m.visit != nil {

@@ -41,8 +41,15 @@ const (
 	maxStackSize = 40
 )
 
-// othersSite is where those are counted for which there is no room.
-const othersSite = "(other places)"
+const (
+	// othersSite is where those are counted for which there is no room.
+	othersSite = "(other places)"
+	// reclaimedSite is where those are counted that nobody gave back, and of which no other stack is known.
+	reclaimedSite = "(taken back by MaxHold or Drain; LeakStacks would tell from whom)"
+)
+
+// noStack leads to reclaimedSite.
+var noStack []uintptr
 
 // sites are the places that untagged work came from.
 type sites struct {
@@ -60,7 +67,7 @@ type site struct {
 // Untagged lists where work came from that carried no tag, whoever held connections for longest in all first: what has to
 // be tagged, or what takes the pool of untagged work from everybody else there. It knows borrowings that have ended, by the
 // stack that gave the connection back (with LeakStacks, that acquired it), of both modes; work through [Pool.DB] needs no
-// tag. There are at most 256 places, and "(other places)".
+// tag. There are at most 256 places, "(other places)", and one for connections that were taken back without LeakStacks.
 func (r *Registry) Untagged() []CallSite {
 	r.sites.mu.Lock()
 	defer r.sites.mu.Unlock()
@@ -74,22 +81,22 @@ func (r *Registry) Untagged() []CallSite {
 	return all
 }
 
-// noteUntagged looks at a borrowing without a tag that has ended, on the goroutine that ended it, if it is one to look at.
-func (m *member) noteUntagged(held time.Duration) {
+// noteUntagged looks at a borrowing without a tag that has ended, if it is one to look at. A stack that is nil is this one's.
+func (m *member) noteUntagged(held time.Duration, stack *[]uintptr) {
 	n := m.untaggedCalls.Load() + 1
 	m.untaggedCalls.Store(n)
 	switch {
 	case held >= longHold, n <= firstSeen:
-		m.pool.registry.sites.add(m.stack.Load(), held, 1)
+		m.pool.registry.sites.add(stack, held, 1)
 	case n%sampleEvery == 0:
-		m.pool.registry.sites.add(m.stack.Load(), held, sampleEvery)
+		m.pool.registry.sites.add(stack, held, sampleEvery)
 	}
 }
 
-func (x *sites) add(acquired *[]uintptr, held time.Duration, weight uint64) {
+func (x *sites) add(stack *[]uintptr, held time.Duration, weight uint64) {
 	var pcs [maxStackSize]uintptr
-	if acquired != nil {
-		copy(pcs[:], *acquired)
+	if stack != nil {
+		copy(pcs[:], *stack)
 	} else {
 		runtime.Callers(4, pcs[:]) // from who ended the hold
 	}
@@ -136,6 +143,9 @@ func trimZeros(pcs []uintptr) []uintptr {
 // siteOf is the place in the program. A connection that database/sql gives back by itself, when the context of a
 // transaction ends, has none.
 func siteOf(pcs []uintptr) string {
+	if pcs[0] == 0 {
+		return reclaimedSite
+	}
 	first := ""
 	frames := runtime.CallersFrames(trimZeros(pcs))
 	for {

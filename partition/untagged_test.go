@@ -136,3 +136,62 @@ func TestConnectionGivenBackForAContextHasNoSite(t *testing.T) {
 		}
 	})
 }
+
+// Those are held for longest.
+func TestUntaggedWorkWhoseConnectionIsTakenBackIsFoundToo(t *testing.T) {
+	t.Parallel()
+	for _, stacks := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New(), partition.WithPool(workload.OLTP, partition.PoolConfig{MaxHold: time.Second, LeakStacks: stacks}))
+			for range 5 {
+				hoardConn(t, r.db)
+				time.Sleep(time.Minute)
+			}
+			site := "(taken back by MaxHold or Drain"
+			if stacks {
+				site = "hoardConn"
+			}
+			sites := r.reg.Untagged()
+			if len(sites) != 1 || !strings.Contains(sites[0].Site, site) || sites[0].Count != 5 || sites[0].HoldTime != 5*time.Second || (sites[0].Stack != "") != stacks {
+				t.Errorf("stacks %v: %+v", stacks, sites)
+			}
+			if n := r.reg.Plan().Untagged; n != 5 {
+				t.Errorf("stacks %v: the plan counts %d", stacks, n)
+			}
+		})
+	}
+}
+
+// hoardConn takes a connection and does not give it back before the test ends.
+func hoardConn(t *testing.T, db *sql.DB) {
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+}
+
+func TestStackThatWasKeptIsNotThatOfABorrowerAfterLeakStacksIsOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New(), partition.WithConfig(partition.Config{Pools: pools{workload.OLTP: {MaxOpenConns: 1, LeakStacks: true}}}))
+		if err := touchOrder(r.db); err != nil {
+			t.Fatal(err)
+		}
+		r.apply(workload.OLTP, partition.PoolConfig{MaxOpenConns: 1})
+		conn, err := r.db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stack := r.reg.Holders()[0].Stack; stack != "" {
+			t.Errorf("the holder's stack is %s", stack)
+		}
+		time.Sleep(time.Hour)
+		conn.Close()
+		for _, s := range r.reg.Untagged() {
+			if strings.Contains(s.Site, "touchOrder") && s.HoldTime >= time.Hour {
+				t.Errorf("the hour is put down to %s", s.Site)
+			}
+		}
+	})
+}
