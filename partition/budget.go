@@ -16,10 +16,12 @@ import (
 // Pools with a server of their own neither count nor share. A budget of 0 is
 // none, and shares nothing.
 func share(pools map[workload.Name]PoolConfig, budget int, ownServer func(workload.Name) bool) (map[workload.Name]int, error) {
-	if budget < 0 {
+	switch {
+	case budget < 0:
 		return nil, fmt.Errorf("partition: the budget must be positive, got %d", budget)
-	}
-	if budget == 0 {
+	case budget > maxPoolConns:
+		return nil, fmt.Errorf("partition: the budget must be at most %d, got %d", maxPoolConns, budget)
+	case budget == 0:
 		return nil, nil
 	}
 	explicit, open := onSharedServer(pools, ownServer)

@@ -113,7 +113,8 @@ type PoolConfig struct {
 
 	// DSN is this pool's own server, a read replica for example, in the syntax
 	// of the same driver. Empty: the data source that the registry is opened
-	// with. A pool with its own server does not count against the budget.
+	// with. A pool with its own server does not count against the budget. Pools
+	// with the same DSN are on one server.
 	DSN string
 }
 

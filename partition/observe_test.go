@@ -107,6 +107,33 @@ func TestWatchedWallSaysWhatEnforcingDoes(t *testing.T) {
 	}
 }
 
+func TestPoolsWithTheSameDSNShareOneServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakedb.New()
+		db, err := partition.Open(server.Register(t.Name()), "main", observed, partition.WithLogger(quiet),
+			partition.WithPool(workload.Reporting, partition.PoolConfig{MaxOpenConns: 2, DSN: "replica"}),
+			partition.WithPool(workload.Batch, partition.PoolConfig{MaxOpenConns: 3, DSN: "replica"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		ctx, cancel := context.WithTimeout(reporting, time.Minute)
+		defer cancel()
+		for i := range 5 {
+			conn, err := db.Conn(ctx)
+			if err != nil {
+				t.Fatalf("connection %d of the five that both have together: %v", i+1, err)
+			}
+			defer conn.Close()
+		}
+		reg, _ := partition.RegistryOf(db)
+		if err := reg.Health(t.Context()); err != nil || server.Stats().Dials != 7 {
+			t.Errorf("%d dials, five and one for the health of each server: %v", server.Stats().Dials, err)
+		}
+	})
+}
+
 func TestSaturationFollowsAResizeInEveryMode(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []partition.Mode{partition.Enforce, partition.Observe} {

@@ -6,8 +6,10 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
@@ -78,35 +80,42 @@ func open(main *server, o *options) (*sql.DB, error) {
 func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (_ map[workload.Name]*server, err error) {
 	servers := make(map[workload.Name]*server)
 	var given []*server
+	opened := make(map[string]*server) // by DSN
 	defer func() {
-		for name, s := range servers {
-			if err != nil && o.connectors[name] == nil {
+		for _, s := range opened {
+			if err != nil {
 				s.close()
 			}
 		}
 	}()
-	shared := 0
-	for name, c := range pools {
+	conns := make(map[*server]int)
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		c, s := pools[name], main
 		switch {
 		case o.connectors[name] != nil:
-			servers[name] = serverOf(o.connectors[name], &given)
+			s = serverOf(o.connectors[name], &given)
 		case c.DSN != "":
-			s, err := openServer(main.connector.Driver(), c.DSN)
-			if err == nil {
-				servers[name] = s
-				err = checkMemory(s, c.MaxOpenConns)
+			s = opened[c.DSN]
+			if s == nil {
+				s, err = openServer(main.connector.Driver(), c.DSN)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("partition: pool %q: %w", string(name), trimPackage(err))
 			}
-		default:
-			shared += c.MaxOpenConns
+			opened[c.DSN] = s
+		}
+		if s != main {
+			servers[name] = s
+		}
+		conns[s] += c.MaxOpenConns
+		if err := checkMemory(s, conns[s]); s != main && err != nil {
+			return nil, fmt.Errorf("partition: pool %q: %w", string(name), trimPackage(err))
 		}
 	}
 	if o.mode == Observe {
-		shared = max(shared, o.budget)
+		conns[main] = max(conns[main], o.budget)
 	}
-	return servers, checkMemory(main, shared)
+	return servers, checkMemory(main, conns[main])
 }
 
 // serverOf returns the server of a connector: the same for pools that were given the same one.

@@ -36,6 +36,9 @@ func TestOpenRefusesBadOptionsNamingFieldValueAndBound(t *testing.T) {
 			partition.WithPoolConnector(workload.Batch, fakedb.New().Connector()), pool(workload.Batch, partition.PoolConfig{DSN: "x"})},
 		`30`: {partition.WithBudget(20), size(workload.OLTP, 30)},
 		`3`:  {partition.WithBudget(3)},
+		`budget must be at most 1000000, got 1000001`: {partition.WithBudget(1_000_001)},
+		`there is no pool`: {partition.WithRequiredTag(), partition.WithoutPool(workload.OLTP), partition.WithoutPool(workload.Reporting),
+			partition.WithoutPool(workload.Batch), partition.WithoutPool(workload.Admin)},
 	} {
 		s := fakedb.New()
 		db, err := partition.OpenDB(s.Connector(), opts...)

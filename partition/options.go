@@ -2,6 +2,7 @@ package partition
 
 import (
 	sqldriver "database/sql/driver"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -128,7 +129,7 @@ func (o *options) layInstead() {
 
 // WithBudget sets how many connections all pools of the shared server may have together: what SetMaxOpenConns said
 // before. Pools without an explicit MaxOpenConns share what the others leave, in the ratio of the defaults and at least
-// one each. Explicit sizes that exceed it are refused. 0: no budget.
+// one each. Explicit sizes that exceed it are refused, as is a budget of more than a million. 0: no budget.
 func WithBudget(total int) Option { return func(o *options) { o.budget = total } }
 
 // WithDefault names the pool of untagged contexts. Unset: [workload.OLTP].
@@ -193,6 +194,9 @@ func (o *options) resolve(main *server) (map[workload.Name]PoolConfig, error) {
 	}
 	if _, ok := pools[o.fallback]; !ok && o.fallback != "" {
 		return nil, fmt.Errorf("partition: fallback %q is not a pool", string(o.fallback))
+	}
+	if len(pools) == 0 {
+		return nil, errors.New("partition: there is no pool: every one is left out")
 	}
 	for name, c := range o.connectors {
 		if err := checkConnector(c); err != nil {
