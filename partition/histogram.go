@@ -29,8 +29,13 @@ func HistogramBound(d time.Duration) time.Duration {
 }
 
 // Quantile returns the duration that a part q of all do not exceed, q being from 0 to 1: at most an eighth too long. It is 0 of
-// none, and at least 1µs of any.
-func (h Histogram) Quantile(q float64) time.Duration { return h.counts.quantile(min(max(q, 0), 1)) }
+// none, and if q is not a number, and else at least 1µs.
+func (h Histogram) Quantile(q float64) time.Duration {
+	if math.IsNaN(q) {
+		return 0
+	}
+	return h.counts.quantile(min(max(q, 0), 1))
+}
 
 // AtMost returns, for limits that ascend, how many lasted no longer than each. It is exact for limits that are bounds (see
 // [HistogramBound]); any other counts as the bound below it.

@@ -67,6 +67,15 @@ func TestQuantileOfNothingIsZero(t *testing.T) {
 	}
 }
 
+func TestQuantileOfNoNumberIsZero(t *testing.T) {
+	t.Parallel()
+	var h Histogram
+	h.counts.add(time.Second, 1)
+	if got := h.Quantile(math.NaN()); got != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestConnectionsStrokesAddUp(t *testing.T) {
 	t.Parallel()
 	var a, b strokes
