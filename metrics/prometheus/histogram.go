@@ -29,10 +29,15 @@ func newBounds(seconds []float64) bounds {
 	slices.Sort(b.seconds)
 	b.seconds = slices.Compact(b.seconds)
 	for _, s := range b.seconds {
+		// What no duration can hold would come out of the conversion as any, a negative one too.
+		s = max(-endless, min(s, endless))
 		b.limits = append(b.limits, time.Duration(math.Round(s*float64(time.Second))))
 	}
 	return b
 }
+
+// endless is longer than anything that is measured, in seconds: 31 years.
+const endless = 1e9
 
 // kept returns the bounds that are nearest to b of those that the pools' own histograms have.
 func (b bounds) kept() bounds {

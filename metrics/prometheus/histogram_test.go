@@ -44,6 +44,21 @@ func TestBoundsAreSortedAndFinite(t *testing.T) {
 	}
 }
 
+func TestBoundLongerThanAnyDurationHasAllBelowIt(t *testing.T) {
+	t.Parallel()
+	for _, huge := range []float64{1e10, math.MaxFloat64} {
+		b := newBounds([]float64{-huge, .1, huge})
+		h := newHistogram(b)
+		h.observe(time.Hour)
+		if d := h.read(); !slices.Equal(d.atMost, []uint64{0, 0, 1}) {
+			t.Errorf("%g: at most %v are %d", huge, b.limits, d.atMost)
+		}
+		if got := b.kept().seconds; !slices.Equal(got, []float64{1e-6, .1, 1e4}) {
+			t.Errorf("of %g the pools have %v", huge, got)
+		}
+	}
+}
+
 func TestPoolsHaveTheDefaultBounds(t *testing.T) {
 	t.Parallel()
 	for _, seconds := range [][]float64{defaultWait, defaultHold} {
