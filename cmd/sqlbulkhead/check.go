@@ -69,7 +69,8 @@ var checkHelp = help{`Usage: sqlbulkhead check --driver NAME --dsn NAME [flags]
 
 Opens each pool of a configuration once, with one connection, and reports what
 its server says: whether there are connections for all instances, and whether
-the statement timeouts are in force. It changes nothing on the server.
+the statement timeouts are in force. A configuration in observe mode is checked
+as it will be when it is enforced. Nothing is changed on the server.
 
 The exit status is 1 if something would break: more connections than the server
 allows, a statement timeout that is not enforced as asked, a server that does
@@ -116,9 +117,11 @@ func (c *checkup) load() error {
 	return nil
 }
 
-// open opens the handle as the service would.
+// open opens the handle as the service would, but in Enforce mode: in Observe mode no session is changed, so that there would
+// be nothing to read back.
 func (c *checkup) open(opts ...partition.Option) (*sql.DB, *partition.Registry, error) {
-	db, err := partition.Open(c.driver, c.dsn, append(opts, partition.WithConfig(c.config))...)
+	opts = append(opts, partition.WithConfig(c.config), partition.WithMode(partition.Enforce))
+	db, err := partition.Open(c.driver, c.dsn, opts...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -52,6 +52,7 @@ func TestConfigurationThatIsWrongIsOneLineWithoutPassword(t *testing.T) {
 func TestServerThatDoesNotAnswerIsOneLineWithoutPassword(t *testing.T) {
 	t.Parallel()
 	unreachable(t, "check")
+	unreachable(t, "check", "--config", configFile(t, `{"mode": "observe"}`))
 }
 
 func TestInterruptedCheckSaysNothing(t *testing.T) {

@@ -199,6 +199,13 @@ func TestTighterTimeoutOfTheDSNIsNoted(t *testing.T) {
 		"oltp 10 5s 2s server")
 }
 
+func TestConfigurationThatObservesIsCheckedAsItWillBeEnforced(t *testing.T) {
+	t.Parallel()
+	checkOn(t, "pgx", testserver.Postgres(t), "--config", configFile(t, `{"mode": "observe"}`)).mustPass(t,
+		"oltp 10 5s 5s server no", "admin 2 none none nobody no", "needed: (17 in pools + 3",
+		`note: the configuration says "mode": "observe", and was checked as it will be in "enforce"`)
+}
+
 func TestPoolsOnOneServerAreCountedTogetherWhateverTheirDataSources(t *testing.T) {
 	t.Parallel()
 	dsn := testserver.Postgres(t)

@@ -199,7 +199,7 @@ func TestUnreachableServerIsOneLineWithoutPassword(t *testing.T) {
 }
 
 // unreachable has a command try a server that is not there, through each driver.
-func unreachable(t *testing.T, command string) {
+func unreachable(t *testing.T, command string, more ...string) {
 	t.Helper()
 	closed := closedPort(t)
 	for driver, dsn := range map[string]string{
@@ -207,7 +207,7 @@ func unreachable(t *testing.T, command string) {
 		"postgres": "postgres://u:s3cr3t@%s/d?sslmode=disable",
 		"mysql":    "u:s3cr3t@tcp(%s)/d",
 	} {
-		o := execute(t.Context(), command, "--driver", driver, "--dsn", fmt.Sprintf(dsn, closed))
+		o := execute(t.Context(), append([]string{command, "--driver", driver, "--dsn", fmt.Sprintf(dsn, closed)}, more...)...)
 		o.mustFail(t, 1, "sqlbulkhead "+command+": cannot connect: dial tcp "+closed, "refused")
 		mustKeepSecret(t, o)
 	}

@@ -45,6 +45,7 @@ func (c *checkup) examine(ctx context.Context) (*findings, error) {
 		return nil, fmt.Errorf("cannot connect: %w", err)
 	}
 	f := &findings{}
+	c.noteMode(f)
 	for _, pool := range reg.Pools() {
 		s, err := c.session(ctx, db, pool, dials)
 		if err != nil {
@@ -63,6 +64,13 @@ func (c *checkup) examine(ctx context.Context) (*findings, error) {
 		f.note("%v", c.explain(errors.New(warning)))
 	}
 	return f, nil
+}
+
+func (c *checkup) noteMode(f *findings) {
+	if c.config.Mode == partition.Observe {
+		f.note(`the configuration says "mode": "observe", and was checked as it will be in "enforce". Until then no statement timeout ` +
+			`of a pool's own is in force, and all work on a server shares one pool of the budget's size`)
+	}
 }
 
 // session takes a connection of a pool, and asks it what it is. The connection
