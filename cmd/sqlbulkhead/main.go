@@ -8,9 +8,10 @@
 // server whether it can carry a configuration. `sqlbulkhead help` lists the
 // commands.
 //
-// The exit status is 0 if the command did its work, 1 if it could not or found
-// what would break, 2 if it was called the wrong way, and 130 if it was
-// interrupted.
+// The exit status is 0 if the command did its work; 1 if it could not, as with a
+// data source that is wrong, a server that is not reached or a driver that is not
+// known, or if it found what would break; 2 if a command, flag or argument is
+// wrong or missing; and 130 if it was interrupted.
 package main
 
 import (
