@@ -47,19 +47,25 @@ func play(ctx context.Context, t traffic, s scenario, count *tally) {
 }
 
 // playLogins starts logins at their times, whatever became of those before, as
-// people at their keyboards do, and waits for all of them.
+// people at their keyboards do, and waits for all of them. The first is due at
+// once, so that no scenario is too short for one.
 func playLogins(ctx context.Context, t traffic, s scenario, count *tally) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	begin := time.Now()
-	for i := range int(s.duration.Seconds() * float64(s.logins)) {
-		due := begin.Add(time.Duration(i) * time.Second / time.Duration(s.logins))
+	for i := 0; s.due(i) < s.duration; i++ {
+		due := begin.Add(s.due(i))
 		if !sleep(ctx, time.Until(due)) {
 			return
 		}
 		all.Go(func() { logIn(ctx, t, i, begin, due, count) })
 	}
 	sleep(ctx, time.Until(begin.Add(s.duration)))
+}
+
+// due is when login i starts.
+func (s scenario) due(i int) time.Duration {
+	return time.Duration(i) * time.Second / time.Duration(s.logins)
 }
 
 // logIn measures from when the login was due, so that a wait is not hidden.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +52,35 @@ func TestSlowLoginDoesNotDelayTheNext(t *testing.T) {
 			t.Errorf("returned after %v, before or long after the last login", took)
 		}
 	})
+}
+
+func TestNoActIsWithoutLogins(t *testing.T) {
+	for args, want := range map[string][]int{ // of the three acts, of which the first takes half as long
+		"--duration 100ms --logins 1":    {1, 1, 1},
+		"--duration 100ms --logins 10":   {1, 1, 1},
+		"--duration 150ms --logins 10":   {1, 2, 2},
+		"--duration 100ms --logins 7000": {350, 700, 700},
+		"--duration 1m10s --logins 1":    {35, 70, 70},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := parseFlags(strings.Fields(args), io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := pretence{login: func(context.Context, int) error { return nil }}
+			var played []int
+			for _, st := range s.stages() {
+				for _, a := range st.acts {
+					var count tally
+					play(t.Context(), p, scenario{duration: a.duration, logins: a.logins}, &count)
+					played = append(played, count.soFar().loginsOK)
+				}
+			}
+			if !slices.Equal(played, want) {
+				t.Errorf("%s: %d logins, want %d", args, played, want)
+			}
+		})
+	}
 }
 
 func TestWaitForAConnectionCountsInTheLatency(t *testing.T) {
