@@ -20,6 +20,9 @@ type demand struct {
 	attempts float64
 }
 
+// maxOpenConns is the most that package partition lets a pool have.
+const maxOpenConns = 1_000_000
+
 // size computes how many connections a pool needs, and says why.
 func size(_ context.Context, args []string, stdout io.Writer) error {
 	d := demand{headroom: 1.5, attempts: 1}
@@ -34,6 +37,8 @@ func size(_ context.Context, args []string, stdout io.Writer) error {
 		return usageError{errors.New("flag --rate is required, for example --rate 300")}
 	case d.p99 == 0:
 		return usageError{errors.New("flag --p99 is required, for example --p99 20ms")}
+	case d.connections() > maxOpenConns:
+		return usageError{fmt.Errorf("--rate, --p99, --headroom and --attempts come to more than %d connections, the most that a pool can have", maxOpenConns)}
 	}
 	d.explain(stdout)
 	return nil

@@ -4,6 +4,9 @@ import (
 	"flag"
 	"strings"
 	"testing"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
 func TestSizeIsLittlesLawWithTheReasons(t *testing.T) {
@@ -44,10 +47,29 @@ func TestSizeRefusesWhatHasNoAnswer(t *testing.T) {
 		"--rate 300 --p99 20ms --headroom 0.5":   "from 1 to 100",
 		"--rate 300 --p99 20ms --attempts 0":     "from 1 to 100",
 		"--rate 300 --p99 20ms --attempts three": "from 1 to 100",
+		"--rate 1e6 --p99 24h":                   "more than 1000000 connections",
+		"--rate 1e6 --p99 1001ms --headroom 1":   "more than 1000000 connections",
 		"300 20ms":                               "unexpected argument",
 	} {
 		o := execute(t.Context(), append([]string{"size"}, strings.Fields(args)...)...)
 		o.mustFail(t, 2, want, "sqlbulkhead size --help")
+	}
+}
+
+func TestLargestSizeIsOneThatAPoolCanHave(t *testing.T) {
+	t.Parallel()
+	o := execute(t.Context(), "size", "--rate", "1e6", "--p99", "1s", "--headroom", "1")
+	if !strings.HasPrefix(o.stdout, "max_open_conns: 1000000\n") {
+		t.Errorf("%+v", o)
+	}
+	for size, refused := range map[int]bool{maxOpenConns: false, maxOpenConns + 1: true} {
+		db, err := partition.Open("sqlite", "file:unused", partition.WithPool(workload.OLTP, partition.PoolConfig{MaxOpenConns: size}))
+		if (err != nil) != refused {
+			t.Errorf("%d: %v", size, err)
+		}
+		if err == nil {
+			db.Close()
+		}
 	}
 }
 
