@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log"
 	"log/slog"
 	"os"
@@ -38,6 +39,9 @@ func main() {
 
 // run opens the pools as the file has them, and follows it until ctx ends. The service itself would be started in between.
 func run(ctx context.Context, path string, every time.Duration) error {
+	if every <= 0 {
+		return fmt.Errorf("flag --every must be positive, got %v", every)
+	}
 	w := &watcher{path: path, log: slog.Default()}
 	config, err := w.load()
 	if err != nil {

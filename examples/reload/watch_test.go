@@ -138,3 +138,15 @@ func TestFollowLooksUntilItsContextEnds(t *testing.T) {
 		<-done
 	})
 }
+
+func TestTimeBetweenTwoLooksIsPositive(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pools.json")
+	write(t, path, `{}`)
+	for _, every := range []time.Duration{0, -time.Second} {
+		err := run(t.Context(), path, every)
+		if want := "flag --every must be positive, got " + every.String(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
