@@ -17,6 +17,7 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/debugpage"
 	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
@@ -156,6 +157,29 @@ func TestPageHasTheQuantilesAndThePlan(t *testing.T) {
 			t.Errorf("the plan is not on the page: %s", body)
 		}
 	})
+}
+
+func TestPageSaysWhoEnforcesTheStatementTimeout(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[partition.Mode]struct{ before, after string }{
+		partition.Enforce: {"not known before the first connection", string(stmttimeout.EnforcedByClient)},
+		partition.Observe: {"nobody, since the mode is observe", "nobody, since the mode is observe"},
+	} {
+		db, reg := setup(t, partition.WithMode(mode))
+		says := func(want string) {
+			t.Helper()
+			_, body := get(t, reg, "GET", "/")
+			_, body, _ = strings.Cut(body, "<h2>oltp</h2>")
+			if _, by, _ := strings.Cut(body, "Statement timeout enforced by: "); !strings.HasPrefix(by, want+". ") {
+				t.Errorf("mode %s: not %q but %.60q", mode, want, by)
+			}
+		}
+		says(want.before)
+		if _, err := db.ExecContext(oltp, "ok"); err != nil {
+			t.Fatal(err)
+		}
+		says(want.after)
+	}
 }
 
 func TestHoldersStandWithAgeAndActivity(t *testing.T) {

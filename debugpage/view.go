@@ -48,7 +48,7 @@ type pool struct {
 	Leaked            uint64        `json:"leaked"`
 	Reclaimed         uint64        `json:"reclaimed"`
 	OpenFailures      uint64        `json:"open_failures"`
-	Enforcement       string        `json:"enforcement"` // empty: no connection was opened yet
+	Enforcement       string        `json:"enforcement"` // empty: as in partition.Stats
 
 	Settings partition.PoolConfig `json:"settings"`
 	Holders  []holder             `json:"holders"`

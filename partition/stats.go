@@ -54,7 +54,7 @@ type Stats struct {
 	SaturatedTime time.Duration
 
 	// Enforcement is what enforces the statement timeout: a stmttimeout.Enforcement, as the last connection that was
-	// opened reported it. Empty: none was opened yet.
+	// opened reported it. Empty: none was opened yet, or the mode is Observe, in which nothing is enforced.
 	Enforcement string
 }
 
