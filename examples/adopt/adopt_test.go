@@ -4,11 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
 // The steps of docs/adopt.md, one after the other: its commands, and what is to be seen after them.
@@ -166,5 +168,54 @@ func TestEnvironmentHasTheLastWordOnTheMode(t *testing.T) {
 	t.Setenv("DB_MODE", "shadow")
 	if _, err := open("sqlite", "unused", ""); err == nil || !strings.Contains(err.Error(), "DB_MODE") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Apply puts a file in the place of the one before, and not in the environment's.
+func TestEnvironmentHasTheLastWordOnLaterFilesToo(t *testing.T) {
+	for name, value := range map[string]string{
+		"DB_MODE": "enforce", "DB_BUDGET": "9", "DB_DEFAULT": "batch", "DB_REQUIRE_TAG": "true", "DB_OLTP_ACQUIRE_TIMEOUT": "500ms",
+	} {
+		t.Setenv(name, value)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "pools.json")
+	if err := os.WriteFile(file, []byte(`{"mode": "enforce", "budget": 8, "pools": {"oltp": {"max_open_conns": 2}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, first := range []string{"", file} {
+		s, err := open("sqlite", filepath.Join(dir, "shop.sqlite"), first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.db.Close()
+		later, err := partition.LoadConfig(strings.NewReader(`{"budget": 8, "pools": {"oltp": {"max_open_conns": 3, "acquire_timeout": "1s"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.reg.Apply(later); err != nil {
+			t.Errorf("begun with %q: %v", first, err)
+		}
+		pool, _ := s.reg.Pool(workload.OLTP)
+		if c := pool.Config(); c.MaxOpenConns != 3 || c.AcquireTimeout != 500*time.Millisecond || s.reg.Plan().Budget != 9 {
+			t.Errorf("begun with %q: %s, budget %d", first, c, s.reg.Plan().Budget)
+		}
+	}
+}
+
+func TestEnvironmentHasAWordOnEachField(t *testing.T) {
+	t.Parallel()
+	all := partition.Config{
+		Pools: map[workload.Name]partition.PoolConfig{workload.OLTP: {}}, Default: workload.OLTP, RequireTag: true,
+		Budget: 8, Mode: partition.Enforce, Pooler: "transaction",
+	}
+	fields := reflect.ValueOf(all)
+	for i := range fields.NumField() {
+		if fields.Field(i).IsZero() {
+			t.Errorf("%s is not set here", fields.Type().Field(i).Name)
+		}
+	}
+	if n := len(lastWord(all)); n != fields.NumField() {
+		t.Errorf("%d options of %d fields", n, fields.NumField())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/httpbulkhead"
 	"github.com/sqlbulkhead/sqlbulkhead/metrics/prometheus"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
+	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
@@ -47,23 +48,56 @@ func settings(file string) ([]partition.Option, error) {
 		partition.WithBudget(8), // was: db.SetMaxOpenConns(8)
 		partition.WithMode(partition.Observe),
 	}
-	if file != "" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		config, err := partition.LoadConfig(f)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		options = append(options, partition.WithConfig(config))
+	config, err := load(file)
+	if err != nil {
+		return nil, err
 	}
+	options = append(options, partition.WithConfig(config))
 	env, err := partition.ConfigFromEnv("DB") // DB_MODE, DB_REPORTING_MAX_OPEN_CONNS, …
 	if err != nil {
 		return nil, err
 	}
-	return append(options, partition.WithConfig(env)), nil
+	return append(options, lastWord(env)...), nil
+}
+
+// load reads the file, if there is one. Without one nothing is configured, and WithConfig keeps the place for a later one.
+func load(file string) (config partition.Config, err error) {
+	if file == "" {
+		return config, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return config, err
+	}
+	defer f.Close()
+	if config, err = partition.LoadConfig(f); err != nil {
+		return config, fmt.Errorf("%s: %w", file, err)
+	}
+	return config, nil
+}
+
+// lastWord is what the environment says, in options of their own, and not by WithConfig: Registry.Apply puts another file in the
+// place of all that WithConfig gave.
+func lastWord(env partition.Config) (options []partition.Option) {
+	for name, pool := range env.Pools {
+		options = append(options, partition.WithPool(name, pool))
+	}
+	if env.Budget != 0 {
+		options = append(options, partition.WithBudget(env.Budget))
+	}
+	if env.Mode != "" {
+		options = append(options, partition.WithMode(env.Mode))
+	}
+	if env.Default != "" {
+		options = append(options, partition.WithDefault(env.Default))
+	}
+	if env.RequireTag {
+		options = append(options, partition.WithRequiredTag())
+	}
+	if env.Pooler != "" {
+		options = append(options, partition.WithDialect(stmttimeout.Postgres(stmttimeout.TransactionPooling())))
+	}
+	return options
 }
 
 func (s *shop) routes() http.Handler {
