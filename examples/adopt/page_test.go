@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
 )
 
 // blocks are the fenced blocks of docs/adopt.md in a language.
@@ -48,3 +51,37 @@ func TestCodeOfThePageIsTheServices(t *testing.T) {
 		}
 	}
 }
+
+// duration is one as the program prints it.
+var duration = regexp.MustCompile(`\b[\d.]+(µs|ms|s)\b`)
+
+func TestDurationsOfThePageAreBoundsOfTheHistograms(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(strings.Join(blocks(t, "text"), "")) {
+		if strings.HasPrefix(line, "mode ") {
+			continue // for how long it has run
+		}
+		for _, text := range duration.FindAllString(line, -1) {
+			if d, err := time.ParseDuration(text); err != nil || d != 0 && partition.HistogramBound(d) != d {
+				t.Errorf("nothing is measured as %s: %s", text, line)
+			}
+		}
+	}
+}
+
+// shape is what the program prints without what is another with each run, or on another machine.
+func shape(text string) string {
+	text = regexp.MustCompile(`\S*/shop\.go`).ReplaceAllString(text, "shop.go")
+	return strings.Join(strings.Fields(duration.ReplaceAllString(text, "…")), " ")
+}
+
+// shows fails the test unless the page shows what the program prints, for as far as that is the same each time.
+func shows(t *testing.T, page, printed string) {
+	t.Helper()
+	if shape(page) != shape(printed) {
+		t.Errorf("the page shows\n%s\nnot\n%s", page, printed)
+	}
+}
+
+// headings are those of a plan's table.
+func headings(plan string) string { return strings.Split(plan, "\n")[1] }
