@@ -18,8 +18,8 @@ import (
 // Apply changes the configuration of a registry that is in use, to what it would be if it were opened anew with c: with the
 // same options, and c in the place of whatever [WithConfig] gave (the first of them, or the end of the options). So a file
 // that is watched is the whole truth. What it gave before and gives no longer goes back to what the code says, else to the
-// default; and an instance that starts with it has what one has that saw it change. A size that [Pool.Resize] has set is
-// replaced, too.
+// default; and an instance that starts with it has what one has that saw it change. What is to have the last word on the file,
+// such as the environment, belongs into c as well: see [Config.Merge]. A size that [Pool.Resize] has set is replaced, too.
 //
 // It is all or nothing. Sizes, queue bounds, timeouts, lifetimes, session settings, LeakAfter, MaxHold, LeakStacks and the
 // budget can change. A DSN, the set of pools, Default, RequireTag, Mode and Pooler cannot: if c changes one of them, or if a value

@@ -3,6 +3,7 @@ package partition
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -137,6 +138,27 @@ type Config struct {
 	// same as [WithDialect] with [stmttimeout.TransactionPooling]. Empty: unchanged, at first a server of one's own or a
 	// pooler that keeps a session for each connection.
 	Pooler string `json:"pooler,omitempty"`
+}
+
+// Merge returns c with over laid on it, field by field, as a [WithConfig] behind another is: what over sets wins, and what it
+// leaves unset stays. RequireTag, ReadOnly and LeakStacks cannot be unset. It changes neither. So what the environment says
+// can have the last word on a file, and on the next one that [Registry.Apply] gets.
+func (c Config) Merge(over Config) Config {
+	merged := Config{
+		Default:    cmp.Or(over.Default, c.Default),
+		RequireTag: c.RequireTag || over.RequireTag,
+		Budget:     cmp.Or(over.Budget, c.Budget),
+		Mode:       cmp.Or(over.Mode, c.Mode),
+		Pooler:     cmp.Or(over.Pooler, c.Pooler),
+		Pools:      maps.Clone(c.Pools),
+	}
+	if merged.Pools == nil && over.Pools != nil {
+		merged.Pools = make(map[workload.Name]PoolConfig)
+	}
+	for name, pool := range over.Pools {
+		merged.Pools[name] = merged.Pools[name].merge(pool)
+	}
+	return merged
 }
 
 // checkPooler refuses what is no value of Config.Pooler.

@@ -94,6 +94,46 @@ func TestMergeTakesWhatIsSetAndKeepsTheRest(t *testing.T) {
 	}
 }
 
+func TestMergedConfigIsOneOptionBehindTheOther(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(2, 2))
+	random := func(value int) (c Config) {
+		for _, name := range []workload.Name{workload.OLTP, workload.Batch, "etl"} {
+			if r.IntN(2) == 0 {
+				if c.Pools == nil {
+					c.Pools = make(map[workload.Name]PoolConfig)
+				}
+				c.Pools[name] = randomPool(r, value)
+			}
+		}
+		c.RequireTag = r.IntN(4) == 0
+		for _, set := range []func(){
+			func() { c.Default = []workload.Name{workload.OLTP, workload.Batch}[value-1] }, func() { c.Budget = value },
+			func() { c.Mode = []Mode{Enforce, Observe}[value-1] }, func() { c.Pooler = poolerTransaction },
+		} {
+			if r.IntN(2) == 0 {
+				set()
+			}
+		}
+		return c
+	}
+	for range 500 {
+		under, over := random(1), random(2)
+		before := fmt.Sprint(under, over)
+		merged := under.Merge(over)
+		want, got := optionsWith([]Option{WithConfig(under), WithConfig(over)}, nil), optionsWith([]Option{WithConfig(merged)}, nil)
+		if !reflect.DeepEqual(got.pools, want.pools) || got.fixed() != want.fixed() || got.budget != want.budget || (got.dialect == nil) != (want.dialect == nil) {
+			t.Fatalf("%+v over %+v gave %+v", over, under, merged)
+		}
+		if fmt.Sprint(under, over) != before {
+			t.Fatal("it changed what it merged")
+		}
+		if !reflect.DeepEqual(under.Merge(Config{}), under) || !reflect.DeepEqual((Config{}).Merge(over), over) {
+			t.Fatalf("merged with nothing: %+v, %+v", under.Merge(Config{}), (Config{}).Merge(over))
+		}
+	}
+}
+
 func TestMergeKeepsNone(t *testing.T) {
 	t.Parallel()
 	got := PoolConfig{AcquireTimeout: time.Second}.merge(PoolConfig{AcquireTimeout: NoWait, MaxWaiting: NoQueue}).merge(PoolConfig{})

@@ -15,7 +15,6 @@ import (
 	"github.com/sqlbulkhead/sqlbulkhead/httpbulkhead"
 	"github.com/sqlbulkhead/sqlbulkhead/metrics/prometheus"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
-	"github.com/sqlbulkhead/sqlbulkhead/stmttimeout"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
@@ -52,15 +51,14 @@ func settings(file string) ([]partition.Option, error) {
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, partition.WithConfig(config))
 	env, err := partition.ConfigFromEnv("DB") // DB_MODE, DB_REPORTING_MAX_OPEN_CONNS, …
 	if err != nil {
 		return nil, err
 	}
-	return append(options, lastWord(env)...), nil
+	return append(options, partition.WithConfig(config.Merge(env))), nil
 }
 
-// load reads the file, if there is one. Without one nothing is configured, and WithConfig keeps the place for a later one.
+// load reads the file, if there is one.
 func load(file string) (config partition.Config, err error) {
 	if file == "" {
 		return config, nil
@@ -74,30 +72,6 @@ func load(file string) (config partition.Config, err error) {
 		return config, fmt.Errorf("%s: %w", file, err)
 	}
 	return config, nil
-}
-
-// lastWord is what the environment says, in options of their own, and not by WithConfig: Registry.Apply puts another file in the
-// place of all that WithConfig gave.
-func lastWord(env partition.Config) (options []partition.Option) {
-	for name, pool := range env.Pools {
-		options = append(options, partition.WithPool(name, pool))
-	}
-	if env.Budget != 0 {
-		options = append(options, partition.WithBudget(env.Budget))
-	}
-	if env.Mode != "" {
-		options = append(options, partition.WithMode(env.Mode))
-	}
-	if env.Default != "" {
-		options = append(options, partition.WithDefault(env.Default))
-	}
-	if env.RequireTag {
-		options = append(options, partition.WithRequiredTag())
-	}
-	if env.Pooler != "" {
-		options = append(options, partition.WithDialect(stmttimeout.Postgres(stmttimeout.TransactionPooling())))
-	}
-	return options
 }
 
 func (s *shop) routes() http.Handler {
