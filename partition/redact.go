@@ -71,8 +71,8 @@ var (
 	nextParam   = regexp.MustCompile(`&[\w.-]+=`)
 	secretKey   = regexp.MustCompile(`(?i)pass|pwd|secret|token|credential|accountkey|apikey|privatekey|(^|_|hex|text)key$|_salt$`)
 	harmlessKey = regexp.MustCompile(`(?i)^allow|passfile`)
-	// pragmaKey is SQLite's _pragma=key('…') of an encrypted file.
-	pragmaKey = regexp.MustCompile(`(?i)^_pragma\s*=\s*(hex|text)?(re)?key\b`)
+	// pragmaKey is the value of SQLite's _pragma=key('…') of an encrypted file.
+	pragmaKey = regexp.MustCompile(`(?i)^\s*(hex|text)?(re)?key\b`)
 	// inlineKey says that lib/pq's sslkey is the private key, not its file.
 	inlineKey = regexp.MustCompile(`(?i)\bsslinline\s*=`)
 )
@@ -126,27 +126,34 @@ func userinfoSpans(dsn string) []span {
 	return []span{{colon + 1, len(dsn)}}
 }
 
-// parameterSpans finds the values of the parameters whose names say that they
-// are secret, as in ?_auth_pass=….
+// parameterSpans finds the values of parameters that are secret, as in
+// ?_auth_pass=….
 func parameterSpans(dsn string) []span {
 	var spans []span
 	for _, m := range parameter.FindAllStringSubmatchIndex(dsn, -1) {
-		if key := dsn[m[2]:m[3]]; !isSecret(key) && !isInlineKey(key, dsn) && !pragmaKey.MatchString(dsn[m[2]:]) {
-			continue
-		}
 		s := span{m[1], len(dsn)}
 		if next := nextParam.FindStringIndex(dsn[s.from:]); next != nil {
 			s.to = s.from + next[0]
 		}
-		spans = append(spans, s)
+		if isSecret(dsn[m[2]:m[3]], dsn[s.from:s.to], dsn) {
+			spans = append(spans, s)
+		}
 	}
 	return spans
 }
 
-func isSecret(key string) bool { return secretKey.MatchString(key) && !harmlessKey.MatchString(key) }
-
-func isInlineKey(key, dsn string) bool {
-	return strings.EqualFold(key, "sslkey") && inlineKey.MatchString(dsn)
+// isSecret says whether a parameter of dsn is, by its name or by what else is
+// known of it.
+func isSecret(key, value, dsn string) bool {
+	switch strings.ToLower(key) {
+	case "sslkey":
+		return inlineKey.MatchString(dsn)
+	case "_pragma":
+		return pragmaKey.MatchString(value)
+	case "options": // -c my.password=…
+		return secretKey.MatchString(value)
+	}
+	return secretKey.MatchString(key) && !harmlessKey.MatchString(key)
 }
 
 // plainKeys are the keywords whose values may be shown. In the key=value form
@@ -181,7 +188,7 @@ func keywordSpans(dsn string) []span {
 			value.from = value.to // the equals sign was forgotten; what follows is the secret
 		}
 		switch {
-		case plainKeys.MatchString(key) && !isInlineKey(key, dsn) && !unterminated(dsn[value.from:value.to]):
+		case plainKeys.MatchString(key) && !isSecret(key, dsn[value.from:value.to], dsn) && !unterminated(dsn[value.from:value.to]):
 			hiding = false
 			continue
 		case hiding:

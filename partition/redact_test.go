@@ -37,6 +37,9 @@ func TestShownDSNKeepsAllButThePassword(t *testing.T) {
 		"host=db sslpassword=pw sslkey=/k passfile=/p port=54": "host=db sslpassword=xxxxx sslkey=/k passfile=/p port=54",
 		"host=db sslinline=true sslkey='a b' user=gina":        "host=db sslinline=xxxxx user=gina",
 		"postgres://db/base?sslinline=true&sslkey=pw&a=b":      "postgres://db/base?sslinline=true&sslkey=xxxxx&a=b",
+		"host=db options='-c my.secret=pw' user=gina":          "host=db options='xxxxx' user=gina",
+		"postgres://db/base?options=-c%20a.token%3Dpw&a=b":     "postgres://db/base?options=xxxxx&a=b",
+		"host=db options='-c geqo=off' user=gina":              "host=db options='-c geqo=off' user=gina",
 		// slips in key=value
 		"host=db password=two words user=gina":     "host=db password=xxxxx user=gina",
 		"host=db password=two a=b words user=gina": "host=db password=xxxxx user=gina",
