@@ -29,9 +29,6 @@ type Conn struct {
 	// refusal is the final answer of a checkout that bound nothing: what every call of this checkout returns.
 	// ResetSession has no other way to give its caller an error than through the call that follows.
 	refusal error
-	// unprepared is why a statement's arguments could not be checked: it could not be prepared on this connection. The call
-	// that follows returns it, as it came; from CheckNamedValue it would reach the caller wrapped.
-	unprepared error
 	// lastResort: Connect bound a connection that had been idle. database/sql has no attempt left after it, so if the
 	// first call finds the connection dead we replace it ourselves.
 	lastResort bool
@@ -89,7 +86,7 @@ func (c *Conn) unbind() bool {
 		c.lost(p)
 		return false
 	}
-	c.phys, c.unprepared, c.lastResort, c.skipped, c.bad = nil, nil, false, false, false
+	c.phys, c.lastResort, c.skipped, c.bad = nil, false, false, false
 	p.lender.Returned(p.release())
 	return true
 }
@@ -175,6 +172,7 @@ func (c *Conn) Raw(f func(driverConn any) error) error {
 		return err
 	}
 	p.touched, c.lastResort = true, false // f's session must not be replaced behind its back
+	p.renames()
 	if !c.enter(p) {
 		return c.lost(p)
 	}

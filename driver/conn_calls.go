@@ -94,7 +94,7 @@ func (c *Conn) prepare(ctx context.Context, query string, once bool) (stmt sqldr
 		return nil, false, err
 	}
 	var k call
-	dctx, err := c.start(ctx, &k, p, query)
+	dctx, err := c.start(ctx, &k, p, "") // to prepare it runs nothing
 	if err != nil {
 		return nil, false, err
 	}

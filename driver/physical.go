@@ -25,6 +25,7 @@ type Physical struct {
 	cuts    bool                  // a deadline on socket ends every call: see pgxSocket
 	watches bool                  // and that is all that the driver does when a context ends: see watch.go
 	touched bool                  // a borrower may have changed the session's settings
+	renamed bool                  // this borrower may have changed what names mean: see meaning.go
 	unfit   bool                  // must not be lent again, for another reason than that the guard fired
 	unended bool                  // a call ended before its statement had, as far as is known
 	inTx    Traits                // what every statement of the transaction that runs has besides its own
@@ -272,7 +273,7 @@ func (p *Physical) release() (bad bool) {
 	if !p.cuts {
 		p.current.drop()
 	}
-	p.guard.doing = 0
+	p.guard.doing, p.renamed = 0, false
 	switch {
 	case p.doom != nil || p.unfit || p.stmts.busy > 0:
 		return true

@@ -125,7 +125,7 @@ func (r *rows) Close() error {
 		r.k.p.unended = true // unless the connection turns out to be sound
 	}
 	if r.stmt != nil {
-		r.k.p.stmts.give(r.stmt, r.failed || err != nil)
+		r.k.p.give(r.stmt, r.failed || err != nil)
 	}
 	return r.k.end(err)
 }

@@ -3,6 +3,8 @@ package driver
 import (
 	"context"
 	sqldriver "database/sql/driver"
+	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -17,9 +19,12 @@ var (
 // when it is used. There can be very many, so it is small.
 type Stmt struct {
 	c      *Conn
-	text   *text // nil if once is set
-	inputs int32 // NumInput of the first prepare
-	checks bool  // the driver's statements convert arguments themselves
+	text   *text  // nil if once is set
+	inputs int32  // NumInput of the first prepare
+	made   uint16 // c.returns, when it was prepared
+	checks bool   // the driver's statements convert arguments themselves
+
+	unchecked bool // the arguments of the call that follows
 
 	// once is set for a statement that is not shared: one that database/sql prepares for a single use, or one that has
 	// a state of its own. It lives and dies on the connection it was prepared on.
@@ -35,7 +40,7 @@ type onceStmt struct {
 
 // newStmt prepares query on the bound connection, unless it is known to be prepared there.
 func (c *Conn) newStmt(ctx context.Context, query string, once bool) (s *Stmt, known bool, err error) {
-	if once || isCopy(query) {
+	if once || c.phys.renamed || isCopy(query) {
 		stmt, err := c.phys.prepare(ctx, query)
 		if err != nil {
 			return nil, false, err
@@ -46,15 +51,19 @@ func (c *Conn) newStmt(ctx context.Context, query string, once bool) (s *Stmt, k
 		return s, false, nil
 	}
 	texts := c.phys.stmts.texts
-	s = &Stmt{c: c, text: texts.acquire(query)}
-	cached := c.phys.stmts.entries[s.text]
+	s = &Stmt{c: c, text: texts.acquire(query), made: uint16(c.returns)}
+	cached := c.phys.stmts.kept(s.text)
+	if err = ctx.Err(); err != nil && cached != nil { // else the driver says it
+		texts.release(s.text)
+		return nil, false, err
+	}
 	e, err := c.phys.take(ctx, s.text)
 	if err != nil {
 		texts.release(s.text)
 		return nil, false, err
 	}
 	s.learn(e.stmt)
-	c.phys.stmts.give(e, false)
+	c.phys.give(e, false)
 	return s, e == cached, nil
 }
 
@@ -103,7 +112,7 @@ func (s *Stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sq
 }
 
 func (s *Stmt) exec(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
-	p, err := s.checked()
+	p, err := s.c.bound()
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +126,10 @@ func (s *Stmt) exec(ctx context.Context, args []sqldriver.NamedValue) (sqldriver
 	if err != nil {
 		return nil, k.end(err)
 	}
-	res, err := execStmt(dctx, e.stmt, args)
+	var res sqldriver.Result
+	if err = s.checkArgs(p, e.stmt, args); err == nil {
+		res, err = execStmt(dctx, e.stmt, args)
+	}
 	s.give(p, e, err)
 	return res, k.end(err)
 }
@@ -133,7 +145,7 @@ func (s *Stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (s
 }
 
 func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
-	p, err := s.checked()
+	p, err := s.c.bound()
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +159,10 @@ func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldr
 	if err != nil {
 		return nil, w.fail(err)
 	}
-	r, err := queryStmt(dctx, e.stmt, args)
+	var r sqldriver.Rows
+	if err = s.checkArgs(p, e.stmt, args); err == nil {
+		r, err = queryStmt(dctx, e.stmt, args)
+	}
 	if err != nil {
 		s.give(p, e, err)
 		return nil, w.fail(err)
@@ -158,16 +173,8 @@ func (s *Stmt) runQuery(ctx context.Context, args []sqldriver.NamedValue) (sqldr
 	return w.begin(r, e), nil
 }
 
-// checked returns the bound connection, or why the arguments could not be checked.
-func (s *Stmt) checked() (*Physical, error) {
-	if err := s.c.unprepared; err != nil {
-		s.c.unprepared = nil
-		return nil, err
-	}
-	return s.c.bound()
-}
-
-// CheckNamedValue implements driver.NamedValueChecker.
+// CheckNamedValue implements driver.NamedValueChecker. Where the really prepared statement has a say, and is yet to be
+// prepared on this connection, the check is left to the call that follows: it has a context.
 func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 	p := s.c.phys
 	if p == nil {
@@ -176,15 +183,25 @@ func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 	if !s.checks {
 		return s.c.convert(p.checker, nil, -1, nv)
 	}
-	stmt, err := s.peek(p)
-	if s.c.again(context.Background(), &err) {
-		p = s.c.phys
-		stmt, err = s.peek(p)
-	}
-	if err != nil {
-		s.c.unprepared = err
+	stmt := s.preparedOn(p)
+	if s.unchecked = stmt == nil; s.unchecked {
 		return nil
 	}
+	return s.convert(p, stmt, nv)
+}
+
+// preparedOn is the really prepared statement, nil if the connection has not seen the text yet.
+func (s *Stmt) preparedOn(p *Physical) sqldriver.Stmt {
+	if s.once != nil {
+		return s.once.stmt
+	}
+	if e := p.stmts.entries[s.text]; e != nil {
+		return e.stmt
+	}
+	return nil
+}
+
+func (s *Stmt) convert(p *Physical, stmt sqldriver.Stmt, nv *sqldriver.NamedValue) error {
 	checker, ok := stmt.(sqldriver.NamedValueChecker)
 	if !ok {
 		checker = p.checker
@@ -193,30 +210,22 @@ func (s *Stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 	return s.c.convert(checker, columns, int(s.inputs), nv)
 }
 
-// peek returns the really prepared statement, for its converters. Only a connection that has not seen the text yet
-// prepares it here.
-func (s *Stmt) peek(p *Physical) (sqldriver.Stmt, error) {
-	if s.once == nil {
-		if e := p.stmts.entries[s.text]; e != nil {
-			return e.stmt, nil
+// checkArgs does what CheckNamedValue has left to do, and says of what is wrong what database/sql says.
+func (s *Stmt) checkArgs(p *Physical, stmt sqldriver.Stmt, args []sqldriver.NamedValue) error {
+	if !s.unchecked {
+		return nil
+	}
+	s.unchecked = false
+	for i := range args {
+		which := "$" + strconv.Itoa(args[i].Ordinal)
+		if args[i].Name != "" {
+			which = "with name " + strconv.Quote(args[i].Name)
+		}
+		if err := s.convert(p, stmt, &args[i]); err != nil {
+			return fmt.Errorf("sql: converting argument %s type: %w", which, err)
 		}
 	}
-	ctx := p.current.caller
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	var k call
-	dctx, err := s.c.start(ctx, &k, p, s.query())
-	if err != nil {
-		return nil, err
-	}
-	defer s.c.abandon(&k.done)
-	e, err := s.take(dctx, p)
-	if err != nil {
-		return nil, k.end(err)
-	}
-	s.give(p, e, nil)
-	return e.stmt, k.end(nil)
+	return nil
 }
 
 func (s *Stmt) query() string {
@@ -228,7 +237,11 @@ func (s *Stmt) query() string {
 
 func (s *Stmt) take(ctx context.Context, p *Physical) (*prepared, error) {
 	if s.once == nil {
-		return p.take(ctx, s.text)
+		e, err := p.take(ctx, s.text)
+		if err == nil {
+			e.own = s.made == uint16(s.c.returns)
+		}
+		return e, err
 	}
 	if s.once.home != p {
 		return nil, sqldriver.ErrBadConn
@@ -238,7 +251,7 @@ func (s *Stmt) take(ctx context.Context, p *Physical) (*prepared, error) {
 
 func (s *Stmt) give(p *Physical, e *prepared, err error) {
 	if s.once == nil {
-		p.stmts.give(e, err != nil)
+		p.give(e, err != nil)
 	}
 }
 

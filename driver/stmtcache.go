@@ -63,12 +63,15 @@ type prepared struct {
 	stmt  sqldriver.Stmt
 	place *list.Element // in the cache; nil if it is not kept there
 	busy  bool          // in use by this checkout: neither shared nor evicted
+	own   bool          // who uses it has prepared it in the same checkout
+	epoch uint64        // of the cache, when it was prepared
 }
 
 // stmtCache is the prepared statements of one physical connection.
 type stmtCache struct {
 	entries map[*text]*prepared
 	busy    int
+	epoch   uint64 // how often names may have changed their meaning: see meaning.go
 	texts   *Texts
 	seen    uint64                 // texts.closed at the last sweep
 	open    map[*prepared]struct{} // all that were not closed, those that are not kept included
@@ -85,9 +88,9 @@ func (p *Physical) take(ctx context.Context, x *text) (*prepared, error) {
 		if err != nil {
 			return nil, err
 		}
-		fresh := &prepared{text: x, stmt: stmt}
+		fresh := &prepared{text: x, stmt: stmt, epoch: c.epoch}
 		c.opened(fresh)
-		if e == nil {
+		if e == nil && !p.renamed { // what this borrower has made of the names may not be what it leaves
 			c.insert(fresh)
 		}
 		e = fresh
@@ -98,6 +101,16 @@ func (p *Physical) take(ctx context.Context, x *text) (*prepared, error) {
 	e.busy = true
 	c.busy++
 	return e, nil
+}
+
+// kept returns the statement of text x that somebody who prepares it now may have.
+func (c *stmtCache) kept(x *text) *prepared {
+	e := c.entries[x]
+	if e != nil && e.epoch != c.epoch && !e.busy {
+		c.evict(e)
+		return nil
+	}
+	return e
 }
 
 func (c *stmtCache) opened(e *prepared) {
@@ -140,11 +153,13 @@ func (c *stmtCache) evict(e *prepared) error {
 }
 
 // give ends a use. A statement that failed is not kept: what it was prepared for may have changed (DDL), or it may be
-// gone from the server (DEALLOCATE ALL, DISCARD ALL).
-func (c *stmtCache) give(e *prepared, failed bool) {
+// gone from the server (DEALLOCATE ALL, DISCARD ALL). But the borrower who may have done that has the statement that it
+// prepared before, and none that means something else.
+func (p *Physical) give(e *prepared, failed bool) {
+	c := &p.stmts
 	e.busy = false
 	c.busy--
-	if failed || e.place == nil || e.text.dead.Load() {
+	if failed && !(e.own && p.renamed) || e.place == nil || e.text.dead.Load() {
 		c.evict(e)
 	}
 }

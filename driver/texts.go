@@ -10,11 +10,14 @@ type textCache [8]struct {
 // maxCachedText keeps giant generated statements from being held in memory.
 const maxCachedText = 4096
 
-// traits looks query up, and marks the connection if it may change the session's settings.
+// traits looks query up, and marks the connection if it may change the session's settings, or what names mean.
 func (p *Physical) traits(query string) Traits {
 	slot := &p.texts[len(query)%len(p.texts)]
 	if slot.query != query || query == "" {
 		t := p.lender.Inspect(query)
+		if !keepsMeaning(query) {
+			t |= changesMeaning
+		}
 		if len(query) > maxCachedText {
 			return p.note(t)
 		}
@@ -24,8 +27,11 @@ func (p *Physical) traits(query string) Traits {
 }
 
 func (p *Physical) note(t Traits) Traits {
-	if t&TouchesSettings != 0 {
-		p.touched = true
+	if t&(TouchesSettings|changesMeaning) != 0 {
+		p.touched = p.touched || t&TouchesSettings != 0
+		if t&changesMeaning != 0 {
+			p.renames()
+		}
 	}
 	return t | p.inTx
 }

@@ -3,6 +3,8 @@ package partition_test
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
+	"github.com/sqlbulkhead/sqlbulkhead/partition"
 	"github.com/sqlbulkhead/sqlbulkhead/workload"
 )
 
@@ -379,4 +382,68 @@ func TestManyStatementsOnManyConnectionsCostLittleMoreThanPlain(t *testing.T) {
 	if ours > 2*theirs {
 		t.Errorf("partitioned takes %.1f × plain's memory", float64(ours)/float64(theirs))
 	}
+}
+
+// go-sql-driver/mysql converts a statement's arguments by the statement itself, which may have to be prepared first.
+func TestPreparingForTheArgumentsIsTheCallsOwnAndHasItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		var seen any
+		r := setup(t, fakedb.New(fakedb.WithStmtChecker(func(*sqldriver.NamedValue) error { return sqldriver.ErrSkip })),
+			partition.WithPool(workload.OLTP, partition.PoolConfig{StatementTimeout: partition.NoTimeout}))
+		tx, err := r.db.BeginTx(oltp, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		stmt, err := tx.PrepareContext(oltp, "args ?")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.server.On(fakedb.Exec, fakedb.Fail(errors.New("duplicate key"))) // after which it is prepared anew
+		if _, err := stmt.ExecContext(oltp, 1); err == nil {
+			t.Fatal("no failure")
+		}
+		r.server.On(fakedb.Exec, nil)
+		if _, err := stmt.ExecContext(oltp, func() {}); err == nil || err.Error() != "sql: converting argument $1 type: unsupported type func(), a func" {
+			t.Errorf("a bad argument: %v", err)
+		}
+		r.server.On(fakedb.Prepare, func(ctx context.Context, c fakedb.Call) error {
+			seen = ctx.Value(key{})
+			return fakedb.Delay(time.Minute)(ctx, c)
+		})
+		ctx, cancel := within(context.WithValue(oltp, key{}, "shop"), 100*ms)
+		defer cancel()
+		began := time.Now()
+		if _, err := stmt.ExecContext(ctx, 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 100*ms || seen != "shop" {
+			t.Errorf("%v after %v, with the value %v", err, time.Since(began), seen)
+		}
+	})
+}
+
+func TestCancelledPrepareOfAKnownTextIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		conn, err := r.db.Conn(oltp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for _, want := range []error{nil, context.Canceled} {
+			ctx, cancel := context.WithCancel(oltp)
+			if want != nil {
+				cancel()
+			}
+			stmt, err := conn.PrepareContext(ctx, "ok")
+			if !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+			if err == nil {
+				defer stmt.Close()
+			}
+			cancel()
+		}
+	})
 }
