@@ -141,7 +141,7 @@ func (k *call) resumeLast() error {
 	if k.gone() || k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
 	}
-	k.enterLazily(0, max(k.limit.Statement-k.spent, minGrace))
+	k.enterLazily(past, max(k.limit.Statement-k.spent, minGrace))
 	return k.unlessRevoked()
 }
 

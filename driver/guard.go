@@ -92,6 +92,9 @@ func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc, 
 // forever is the deadline of a call without one.
 const forever = time.Duration(math.MaxInt64)
 
+// past is the deadline of a lazy call that has its slack alone. (The clock's zero is arbitrary, and may be yet to come.)
+const past = -forever
+
 // enterLazily begins a driver call that cancel will end at deadline or, if a tick first sees it later than slack before
 // that, slack after that tick. It does not read the clock, which is what counts where rows are fetched by the million; and
 // where the deadline is that of the call before, as it is then, it writes nothing but state.

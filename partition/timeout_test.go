@@ -320,6 +320,51 @@ func TestStatementAfterATimeoutInATransactionSaysSo(t *testing.T) {
 	})
 }
 
+// hangUntilClosed has calls of a kind hang as those do that have no context: until their connection is closed.
+func (r *rig) hangUntilClosed(kind fakedb.Kind) {
+	closed := make(chan struct{})
+	r.server.On(kind, func(context.Context, fakedb.Call) error {
+		<-closed
+		return errors.New("closed")
+	})
+	r.server.On(fakedb.CloseConn, func(_ context.Context, call fakedb.Call) error {
+		if call.N == 1 {
+			close(closed)
+		}
+		return nil
+	})
+	r.tolerates = "close during|after Close|close with"
+}
+
+func TestEndWithoutContextIsBrokenOffASecondAfterItsLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 200 * ms
+	for _, kind := range []fakedb.Kind{fakedb.CloseRows, fakedb.Commit, fakedb.Rollback} {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, fakedb.New(), limited(limit))
+				tx, err := r.db.BeginTx(oltp, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tx.Rollback()
+				r.hangUntilClosed(kind)
+				began := time.Now()
+				drain(tx.QueryContext(oltp, "rows 3"))
+				if kind == fakedb.Commit {
+					tx.Commit()
+				}
+				tx.Rollback()
+				if took := time.Since(began); took < limit+time.Second || took > 2*limit+time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				synctest.Wait()
+				r.idle()
+			})
+		})
+	}
+}
+
 func TestLateGuardNeverEndsTheNextCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
