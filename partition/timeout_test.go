@@ -365,6 +365,33 @@ func TestEndWithoutContextIsBrokenOffASecondAfterItsLimit(t *testing.T) {
 	}
 }
 
+func TestEndWithoutContextIsBrokenOffAfterASecondWhereAStatementTimedOutBefore(t *testing.T) {
+	t.Parallel()
+	const limit = 200 * ms
+	for _, kind := range []fakedb.Kind{fakedb.CloseRows, fakedb.Rollback} {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, fakedb.New(), limited(limit))
+				tx, err := r.db.BeginTx(oltp, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.hangUntilClosed(kind)
+				began := time.Now()
+				if err := drain(tx.QueryContext(oltp, "rows 3 at 1 hang")); !errors.Is(err, stmttimeout.ErrExceeded) {
+					t.Error(err)
+				}
+				tx.Rollback()
+				if took := time.Since(began); took != limit+time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				synctest.Wait()
+				r.idle()
+			})
+		})
+	}
+}
+
 func TestLateGuardNeverEndsTheNextCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
