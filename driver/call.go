@@ -80,7 +80,7 @@ func latest(ctx context.Context, began time.Duration) time.Duration {
 	if !ok {
 		return forever
 	}
-	return max(d.Sub(epoch), began) + callerGrace
+	return max(min(d.Sub(epoch), forever-callerGrace), began) + callerGrace
 }
 
 // resume begins a further driver call of the same statement. Only the time inside driver calls is the statement's; a
