@@ -336,6 +336,39 @@ func (r *rig) hangUntilClosed(kind fakedb.Kind) {
 	r.tolerates = "close during|after Close|close with"
 }
 
+// It is under way when its context ends, and nobody could say what became of it if it were broken off.
+func TestCommitThatOutlastsItsContextIsLeftToThePoolsLimitAsInPlain(t *testing.T) {
+	t.Parallel()
+	commit := func(t *testing.T, s *fakedb.Server, db *sql.DB) error {
+		ctx, cancel := context.WithTimeout(oltp, 200*ms)
+		defer cancel()
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.On(fakedb.Commit, func(context.Context, fakedb.Call) error {
+			time.Sleep(4 * time.Second)
+			return nil
+		})
+		return tx.Commit()
+	}
+	for _, limit := range []time.Duration{partition.NoTimeout, 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := fakedb.New()
+			r := setup(t, s, limited(limit))
+			if err := commit(t, s, r.db); err != nil {
+				t.Error(err)
+			}
+			plainServer := fakedb.New()
+			plain := sql.OpenDB(plainServer.Connector())
+			defer plain.Close()
+			if err := commit(t, plainServer, plain); err != nil {
+				t.Errorf("plain: %v", err)
+			}
+		})
+	}
+}
+
 func TestEndWithoutContextIsBrokenOffASecondAfterItsLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 200 * ms
