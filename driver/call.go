@@ -80,7 +80,7 @@ func latest(ctx context.Context, began time.Duration) time.Duration {
 	if !ok {
 		return forever
 	}
-	return max(d.Sub(epoch), began) + callerGrace
+	return max(min(d.Sub(epoch), forever-callerGrace), began) + callerGrace
 }
 
 // resume begins a further driver call of the same statement. Only the time inside driver calls is the statement's; a
@@ -141,7 +141,7 @@ func (k *call) resumeLast() error {
 	if k.gone() || k.limit.Statement == 0 || k.limit.Grace > 0 || k.p.doom != nil {
 		return k.resume()
 	}
-	k.enterLazily(0, max(k.limit.Statement-k.spent, minGrace))
+	k.enterLazily(past, max(k.limit.Statement-k.spent, minGrace))
 	return k.unlessRevoked()
 }
 

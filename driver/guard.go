@@ -43,7 +43,7 @@ type guard struct {
 	timer    *time.Timer
 	seen     uint64 // state of the lazy call that a tick has seen first
 	seenTill time.Duration
-	stuckAt  time.Duration // when the call that was ended is stuck; 0: none was
+	stuckAt  time.Duration // when the call that was ended, or a late one, is stuck; 0: none goes on
 	unwatch  func() bool   // stops the watch of the call that runs; nil: it has none
 }
 
@@ -91,6 +91,9 @@ func (g *guard) enter(deadline, slack time.Duration, cancel context.CancelFunc, 
 
 // forever is the deadline of a call without one.
 const forever = time.Duration(math.MaxInt64)
+
+// past is the deadline of a lazy call that has its slack alone. (The clock's zero is arbitrary, and may be yet to come.)
+const past = -forever
 
 // enterLazily begins a driver call that cancel will end at deadline or, if a tick first sees it later than slack before
 // that, slack after that tick. It does not read the clock, which is what counts where rows are fetched by the million; and
@@ -155,15 +158,20 @@ func (g *guard) next(last uint64) uint64 { return (last | (firstCall - 1)) + 1 |
 // over is the state that the end of call s leaves.
 func (g *guard) over(s uint64) uint64 { return s&^(firstCall-1-watchable) | g.doing }
 
-// enterLate begins a call that is made although the guard has fired, and which nothing ends. It is false where letGo was
-// first.
+// enterLate begins a call that is made although the guard has fired. There is nothing left to cancel it by: if it takes
+// stuckAfter it is stuck. It is false where letGo was first.
 func (g *guard) enterLate() bool {
 	select {
 	case g.late <- struct{}{}:
-		g.isLate = true
 	default:
+		return g.isLate
 	}
-	return g.isLate
+	g.isLate = true
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stuckAt = Now() + stuckAfter
+	g.armLocked(g.stuckAt)
+	return true
 }
 
 // again begins, lazily, a further driver call of a statement whose last one left the state rest. It is false if the guard has
@@ -301,11 +309,6 @@ func (g *guard) expire() context.CancelFunc {
 
 // endStuckLocked is for a tick that finds the guard fired. If it was revoked, who did that sees to the rest.
 func (g *guard) endStuckLocked() func() {
-	select {
-	case <-g.left:
-		return nil
-	default:
-	}
 	switch {
 	case g.stuckAt == 0:
 		return nil

@@ -151,6 +151,39 @@ func TestRevokedCallIsNotTakenForStuckByALateTick(t *testing.T) {
 	})
 }
 
+func TestLateCallIsStuckASecondAfterItBeganAndNotOnceItHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stuck := 0
+		g := newGuard(func() { stuck++ })
+		g.enter(Now()+time.Second, 0, func() {}, nil, 0)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !g.exit() {
+			t.Fatal("not fired")
+		}
+		g.leave()
+		for range 3 {
+			g.enterLate()
+			time.Sleep(stuckAfter - time.Nanosecond)
+			if g.exit() {
+				t.Error("a late call's guard fired")
+			}
+			time.Sleep(10 * time.Nanosecond)
+		}
+		time.Sleep(time.Minute)
+		if stuck != 0 {
+			t.Error("broken off although every call ended in time")
+		}
+		g.enterLate()
+		time.Sleep(stuckAfter)
+		synctest.Wait()
+		if g.exit(); stuck != 1 {
+			t.Errorf("broken off %d times", stuck)
+		}
+	})
+}
+
 // The race that everything hangs on, in real time: calls that end about when their guard fires.
 func TestEndOfACallAndItsGuardAgreeOnWhoWon(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,8 @@ func (t *tx) Rollback() error {
 }
 
 // restart makes COMMIT or ROLLBACK a statement of its own, with the pool's limit: a limit that the context of BEGIN
-// carried was for BEGIN alone.
+// carried was for BEGIN alone, and so was its deadline, as far as the driver does not keep to it. (Broken off, a COMMIT
+// that plain lets succeed would leave its caller with no answer.)
 func (t *tx) restart(text string) error {
 	k := &t.k
 	if k.gone() {

@@ -50,13 +50,14 @@ func (g *guard) callerEnded(s uint64) {
 // exitWatched is exit for a call that is watched, or whose guard has fired. The timer is set anew by the next call: it may
 // be set for this one's deadline, which is too late for a first look at another.
 func (g *guard) exitWatched() (guarded bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stuckAt = 0
 	if g.isLate {
 		g.isLate = false
 		<-g.late
 		return false
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.unwatchLocked()
 	s := g.state.Load()
 	g.rest = g.over(s)
@@ -66,7 +67,6 @@ func (g *guard) exitWatched() (guarded bool) {
 	g.timer.Stop()
 	g.armed.Store(0)
 	if s&cut != 0 {
-		g.stuckAt = 0
 		g.mend()
 	}
 	return false

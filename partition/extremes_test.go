@@ -55,6 +55,19 @@ func TestHugeDurationsAreNoShortOnesAndDisableNoGuard(t *testing.T) {
 	}
 }
 
+// As some libraries have it for "no deadline".
+func TestDeadlineThatIsFarAwayIsNoneThatHasPassed(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []time.Duration{partition.NoTimeout, time.Minute} {
+		r := setup(t, fakedb.New(), limited(limit))
+		ctx, cancel := context.WithDeadline(oltp, time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC))
+		defer cancel()
+		for range 3 {
+			r.mustExec(ctx, "sleep 5ms")
+		}
+	}
+}
+
 func TestHugeSizesAreRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := partition.OpenDB(fakedb.New().Connector(), size(workload.OLTP, math.MaxInt)); err == nil {

@@ -66,7 +66,7 @@ func TestNoLastCallRacesWithTakingItsConnectionBack(t *testing.T) {
 		"meanwhile": {after: 60 * ms, takes: 500 * ms, closed: 560 * ms, tolerates: inTx},
 		"at once":   {after: 100 * ms, takes: 10 * ms, tolerates: inTx},
 		"too late":  {after: 2 * time.Second, closed: 100 * ms, refused: true, tolerates: inTx},
-		"for ever":  {after: 60 * ms, takes: time.Hour, closed: 1100 * ms, tolerates: closedUnder + "|" + inTx + "|close with rows open"},
+		"for ever":  {after: 60 * ms, takes: time.Hour, closed: 1060 * ms, tolerates: closedUnder + "|" + inTx + "|close with rows open"},
 	} {
 		for kind, begin := range lastCalls {
 			t.Run(name+" "+string(kind), func(t *testing.T) {

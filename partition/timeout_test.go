@@ -320,6 +320,111 @@ func TestStatementAfterATimeoutInATransactionSaysSo(t *testing.T) {
 	})
 }
 
+// hangUntilClosed has calls of a kind hang as those do that have no context: until their connection is closed.
+func (r *rig) hangUntilClosed(kind fakedb.Kind) {
+	closed := make(chan struct{})
+	r.server.On(kind, func(context.Context, fakedb.Call) error {
+		<-closed
+		return errors.New("closed")
+	})
+	r.server.On(fakedb.CloseConn, func(_ context.Context, call fakedb.Call) error {
+		if call.N == 1 {
+			close(closed)
+		}
+		return nil
+	})
+	r.tolerates = "close during|after Close|close with"
+}
+
+// It is under way when its context ends, and nobody could say what became of it if it were broken off.
+func TestCommitThatOutlastsItsContextIsLeftToThePoolsLimitAsInPlain(t *testing.T) {
+	t.Parallel()
+	commit := func(t *testing.T, s *fakedb.Server, db *sql.DB) error {
+		ctx, cancel := context.WithTimeout(oltp, 200*ms)
+		defer cancel()
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.On(fakedb.Commit, func(context.Context, fakedb.Call) error {
+			time.Sleep(4 * time.Second)
+			return nil
+		})
+		return tx.Commit()
+	}
+	for _, limit := range []time.Duration{partition.NoTimeout, 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := fakedb.New()
+			r := setup(t, s, limited(limit))
+			if err := commit(t, s, r.db); err != nil {
+				t.Error(err)
+			}
+			plainServer := fakedb.New()
+			plain := sql.OpenDB(plainServer.Connector())
+			defer plain.Close()
+			if err := commit(t, plainServer, plain); err != nil {
+				t.Errorf("plain: %v", err)
+			}
+		})
+	}
+}
+
+func TestEndWithoutContextIsBrokenOffASecondAfterItsLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 200 * ms
+	for _, kind := range []fakedb.Kind{fakedb.CloseRows, fakedb.Commit, fakedb.Rollback} {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, fakedb.New(), limited(limit))
+				tx, err := r.db.BeginTx(oltp, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tx.Rollback()
+				r.hangUntilClosed(kind)
+				began := time.Now()
+				drain(tx.QueryContext(oltp, "rows 3"))
+				if kind == fakedb.Commit {
+					tx.Commit()
+				}
+				tx.Rollback()
+				if took := time.Since(began); took < limit+time.Second || took > 2*limit+time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				synctest.Wait()
+				r.idle()
+			})
+		})
+	}
+}
+
+func TestEndWithoutContextIsBrokenOffAfterASecondWhereAStatementTimedOutBefore(t *testing.T) {
+	t.Parallel()
+	const limit = 200 * ms
+	for _, kind := range []fakedb.Kind{fakedb.CloseRows, fakedb.Rollback} {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, fakedb.New(), limited(limit))
+				tx, err := r.db.BeginTx(oltp, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.hangUntilClosed(kind)
+				began := time.Now()
+				if err := drain(tx.QueryContext(oltp, "rows 3 at 1 hang")); !errors.Is(err, stmttimeout.ErrExceeded) {
+					t.Error(err)
+				}
+				tx.Rollback()
+				if took := time.Since(began); took != limit+time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				synctest.Wait()
+				r.idle()
+			})
+		})
+	}
+}
+
 func TestLateGuardNeverEndsTheNextCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
