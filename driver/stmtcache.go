@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	sqldriver "database/sql/driver"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -175,19 +176,25 @@ func (c *stmtCache) stale() bool {
 const sweepFor = 2 * time.Millisecond
 
 // sweep closes statements whose text has no virtual statement any more: at least one, if there is one. What it leaves is for
-// the next.
-func (c *stmtCache) sweep() {
+// the next. A driver that panics over a statement costs its connection, not the call of somebody else.
+func (c *stmtCache) sweep() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w in Stmt.Close: %v", ErrPanicked, v)
+		}
+	}()
 	closed, until := c.texts.closed.Load(), Now()+sweepFor
 	for x, e := range c.entries {
 		if !x.dead.Load() || e.busy {
 			continue
 		}
 		if Now() >= until {
-			return // still stale
+			return nil // still stale
 		}
 		c.evict(e)
 	}
 	c.seen = closed
+	return nil
 }
 
 // forget drops all entries without a word to the server: their connection is about to be closed.
