@@ -87,7 +87,7 @@ func (c *Conn) unbind() bool {
 		return false
 	}
 	c.phys, c.lastResort, c.skipped, c.bad = nil, false, false, false
-	p.lender.Returned(p.release())
+	p.giveBack(false)
 	return true
 }
 

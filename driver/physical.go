@@ -12,6 +12,9 @@ import (
 // ErrHung is returned by Reset for a connection that did not answer before its deadline.
 var ErrHung = errors.New("driver: connection did not answer in time")
 
+// ErrPanicked is returned by Reset for a connection whose driver panicked over a statement that others have closed.
+var ErrPanicked = errors.New("driver: panic")
+
 // Physical is a real connection, and what has to be known of it from one borrower to the next.
 //
 // It is used by one goroutine at a time: that of the virtual connection it is bound to (database/sql sees to that), or
@@ -68,8 +71,8 @@ func NewPhysical(conn sqldriver.Conn, lender Lender, texts *Texts) *Physical {
 
 // Reset makes an idle connection ready for its next borrower, before deadline on the clock of Now: the driver's own
 // reset, statements that were closed meanwhile, and settings that the last borrower may have changed. Any of it may be
-// network I/O. The error is driver.ErrBadConn, ErrHung or that of Lender.Restore; after any of them the connection is to
-// be discarded.
+// network I/O. The error is driver.ErrBadConn, ErrHung, ErrPanicked or that of Lender.Restore; after any of them, and if it
+// panics, the connection is to be discarded.
 func (p *Physical) Reset(ctx context.Context, deadline time.Duration) error {
 	if p.resetter == nil && !p.touched && !p.stmts.stale() {
 		return nil
@@ -98,7 +101,9 @@ func (p *Physical) reset(ctx context.Context) error {
 		}
 	}
 	if p.stmts.stale() {
-		p.stmts.sweep()
+		if err := p.stmts.sweep(); err != nil {
+			return err
+		}
 	}
 	if p.touched {
 		if err := p.lender.Restore(ctx); err != nil {
@@ -234,6 +239,7 @@ func (p *Physical) Close() error {
 	p.guard.stop()
 	p.endLife()
 	if p.revoked.Load() == nil {
+		p.current.drop() // of a Reset that panicked
 		p.stmts.forget()
 	}
 	if p.doom != nil {
@@ -264,8 +270,22 @@ func (p *Physical) Check(ctx context.Context) error {
 // Release gives a connection back that a pool has borrowed from itself.
 func (p *Physical) Release(bad bool) {
 	if p.lender.Returning() {
-		p.lender.Returned(p.release() || bad)
+		p.giveBack(bad)
 	}
+}
+
+// giveBack gives the connection to its lender, as bad where the driver panics when it is asked whether it is. That goes on
+// to the caller.
+func (p *Physical) giveBack(bad bool) {
+	asked := false
+	defer func() {
+		if !asked {
+			p.lender.Returned(true)
+		}
+	}()
+	bad = p.release() || bad
+	asked = true
+	p.lender.Returned(bad)
 }
 
 // release ends a borrowing and reports whether the connection is too bad to be lent again.

@@ -4,8 +4,10 @@ import (
 	"container/list"
 	"context"
 	sqldriver "database/sql/driver"
+	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Texts counts the virtual statements of each text, over all virtual connections of a registry. While a text has any,
@@ -73,7 +75,7 @@ type stmtCache struct {
 	busy    int
 	epoch   uint64 // how often names may have changed their meaning: see meaning.go
 	texts   *Texts
-	seen    uint64                 // texts.closed at the last sweep
+	seen    uint64                 // texts.closed at the last sweep that left nothing
 	open    map[*prepared]struct{} // all that were not closed, those that are not kept included
 	recent  list.List              // of *prepared, the one used last in front
 }
@@ -169,14 +171,30 @@ func (c *stmtCache) stale() bool {
 	return len(c.entries) > 0 && c.texts.closed.Load() != c.seen
 }
 
-// sweep closes the statements whose text has no virtual statement any more.
-func (c *stmtCache) sweep() {
-	c.seen = c.texts.closed.Load()
-	for x, e := range c.entries {
-		if x.dead.Load() && !e.busy {
-			c.evict(e)
+// sweepFor is for how long a sweep goes on to the next statement. Each may be a round trip, all of them at the expense of a
+// caller who has closed none, and whose time for an acquire they would use up.
+const sweepFor = 2 * time.Millisecond
+
+// sweep closes statements whose text has no virtual statement any more: at least one, if there is one. What it leaves is for
+// the next. A driver that panics over a statement costs its connection, not the call of somebody else.
+func (c *stmtCache) sweep() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w in Stmt.Close: %v", ErrPanicked, v)
 		}
+	}()
+	closed, until := c.texts.closed.Load(), Now()+sweepFor
+	for x, e := range c.entries {
+		if !x.dead.Load() || e.busy {
+			continue
+		}
+		if Now() >= until {
+			return nil // still stale
+		}
+		c.evict(e)
 	}
+	c.seen = closed
+	return nil
 }
 
 // forget drops all entries without a word to the server: their connection is about to be closed.

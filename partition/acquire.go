@@ -43,7 +43,7 @@ func (a *acquire) runAtOnce(last *member) (*driver.Physical, error) {
 		a.giveUp(m, CloseExpired)
 		return nil, nil
 	}
-	err := m.phys.Reset(a.ctx, a.began+a.budget.total)
+	err := a.reset(m, a.began+a.budget.total)
 	if err == nil {
 		a.done(m)
 		return m.phys, nil
@@ -112,7 +112,7 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 		return a.reviveOrDial(m)
 	}
 	if m != nil {
-		if err = m.phys.Reset(a.ctx, a.deadline()); err == nil {
+		if err = a.reset(m, a.deadline()); err == nil {
 			a.done(m)
 			return m, false, nil
 		}
@@ -127,6 +127,22 @@ func (a *acquire) run() (m *member, fresh bool, err error) {
 	}
 	a.done(m)
 	return m, true, nil
+}
+
+// reset makes an idle connection ready. If the driver panics, that goes on to the caller, without the connection.
+func (a *acquire) reset(m *member, deadline time.Duration) error {
+	done := false
+	defer func() {
+		if !done {
+			a.giveUp(m, CloseBad)
+		}
+	}()
+	err := m.phys.Reset(a.ctx, deadline)
+	done = true
+	if err != nil {
+		m.noteReset(err)
+	}
+	return err
 }
 
 // reviveOrDial is the end of run for a caller whose time is all but over.

@@ -107,9 +107,11 @@ func (d *dialing) reset(ctx context.Context) {
 			d.dead = d.revive
 		}
 	}()
-	if d.revive.phys.Reset(ctx, driver.Now()+resetGrace) == nil {
+	err := d.revive.phys.Reset(ctx, driver.Now()+resetGrace)
+	if err == nil {
 		d.m = d.revive
 	}
+	d.revive.noteReset(err)
 }
 
 // land is the end of a dial whose caller has left.

@@ -170,6 +170,13 @@ func (m *member) serverTimedOut(ctx context.Context, f driver.Failure) bool {
 	return false
 }
 
+// noteReset logs a panic that reached no caller, if that is why a reset failed.
+func (m *member) noteReset(err error) {
+	if errors.Is(err, driver.ErrPanicked) {
+		m.pool.registry.logger.Error("driver panicked", "pool", m.pool.name, "panic", m.pool.server.redacted(err))
+	}
+}
+
 // Begun implements driver.Lender.
 func (m *member) Begun(ctx context.Context) (enforced bool, err error) {
 	if len(m.applied.Transaction) == 0 {

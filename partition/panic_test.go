@@ -5,6 +5,7 @@ import (
 	sqldriver "database/sql/driver"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sqlbulkhead/sqlbulkhead/internal/fakedb"
 	"github.com/sqlbulkhead/sqlbulkhead/partition"
@@ -125,6 +126,88 @@ func TestPanicInCloseUnderACallDoesNotEndTheProgram(t *testing.T) {
 			t.Errorf("closed %d times, and logged:\n%s", n, log)
 		}
 	})
+}
+
+// Plain database/sql lets it reach its caller, too.
+func TestPanicOfResetSessionReachesItsCallerAndCostsOneConnection(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, 50 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New(), size(workload.OLTP, 1))
+			ctx, cancel := context.WithCancel(oltp)
+			defer cancel()
+			var given context.Context
+			r.server.On(fakedb.Reset, func(ctx context.Context, _ fakedb.Call) error { given = ctx; panic("reset") })
+			giveBack := r.take(workload.OLTP, 1)
+			if wait == 0 {
+				giveBack()
+			} else {
+				time.AfterFunc(wait, giveBack)
+			}
+			if !panics(func() { r.db.ExecContext(ctx, "ok") }) {
+				t.Error("no panic")
+			}
+			r.replacedAfter(fakedb.Reset)
+			if given.Err() == nil {
+				t.Error("the context that the driver was given goes on")
+			}
+		})
+	}
+}
+
+func TestPanicOfIsValidReachesItsCallerAndCostsOneConnection(t *testing.T) {
+	t.Parallel()
+	for _, call := range []func(*rig){
+		func(r *rig) { r.db.ExecContext(oltp, "ok") },
+		func(r *rig) { drain(r.db.QueryContext(oltp, "rows 3")) },
+		func(r *rig) { r.take(workload.OLTP, 1)() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New(), size(workload.OLTP, 1))
+			r.server.On(fakedb.Valid, func(context.Context, fakedb.Call) error { panic("valid") })
+			if !panics(func() { call(r) }) {
+				t.Error("no panic")
+			}
+			r.replacedAfter(fakedb.Valid)
+		})
+	}
+}
+
+// It is closed on behalf of somebody who has long gone.
+func TestPanicOverAStatementThatOthersClosedIsNoCallersAndCostsOneConnection(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, 50 * ms, 95 * ms} { // at last too late for the caller to reset it
+		synctest.Test(t, func(t *testing.T) {
+			log, opt := logged()
+			r := setup(t, fakedb.New(), size(workload.OLTP, 1), opt)
+			stmt := r.mustPrepare(oltp, "ok")
+			r.server.On(fakedb.CloseStmt, func(context.Context, fakedb.Call) error { panic("close") })
+			if wait == 0 {
+				stmt.Close()
+			} else {
+				giveBack := r.take(workload.OLTP, 1)
+				stmt.Close()
+				time.AfterFunc(wait, giveBack)
+			}
+			r.mustExec(oltp, "ok")
+			r.replacedAfter(fakedb.CloseStmt)
+			if !contains(log.String(), "panicked") {
+				t.Errorf("not logged:\n%s", log)
+			}
+		})
+	}
+}
+
+// replacedAfter fails the test unless the panics of a kind of call have cost the pool its one connection and no permit.
+func (r *rig) replacedAfter(kind fakedb.Kind) {
+	r.Helper()
+	r.server.On(kind, nil)
+	synctest.Wait()
+	r.idle()
+	r.mustExec(oltp, "ok")
+	if s := r.server.Stats(); s.Dials != 2 || s.Open != 1 {
+		r.Errorf("%d dials, %d open", s.Dials, s.Open)
+	}
 }
 
 func panics(call func()) (did bool) {
