@@ -256,7 +256,7 @@ func (s *Stmt) give(p *Physical, e *prepared, err error) {
 }
 
 // Close implements driver.Stmt. The last statement of a text is closed at once where the connection is in hand;
-// other connections close it at their next use.
+// other connections close it soon, when they are used next.
 func (s *Stmt) Close() error {
 	p := s.c.phys
 	if s.once != nil {
