@@ -32,11 +32,12 @@ type Connector struct {
 	lifetimeSeen atomic.Bool
 	idleClosed   atomic.Int64 // virtual connections closed as surplus, when last looked
 	checking     atomic.Bool
+	watching     atomic.Bool // a look is due, within watchEvery
+	closed       atomic.Bool
 }
 
-// capCheckEvery is how many returns of a virtual connection pass between two looks at the facade's settings. A look
-// takes database/sql's lock.
-const capCheckEvery = 16
+// watchEvery is how long a cap on the facade lasts at most while connections are out. A look takes database/sql's lock.
+const watchEvery = time.Second
 
 // checkDelay bundles the looks that closed virtual connections ask for.
 const checkDelay = time.Millisecond
@@ -61,13 +62,17 @@ func (c *Connector) KeepIdle(n int) {
 func (c *Connector) Driver() sqldriver.Driver { return c.router.Driver() }
 
 // Close implements io.Closer; (*sql.DB).Close calls it.
-func (c *Connector) Close() error { return c.router.Close() }
+func (c *Connector) Close() error {
+	c.closed.Store(true)
+	return c.router.Close()
+}
 
 // Connect binds a new virtual connection. It is where a checkout waits.
 func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	if _, ok := ctx.(nudge); ok {
 		return nil, errNudge
 	}
+	c.watch()
 	c.undoSettings()
 	if c.capSeen.Load() && calledByOpener() {
 		return nil, sqldriver.ErrBadConn
@@ -77,6 +82,27 @@ func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 		return nil, err
 	}
 	return &Conn{connector: c, last: p.lender, phys: p, lastResort: !fresh}, nil
+}
+
+// watch begins to look at the facade's settings, unless that goes on already. Every checkout calls it: who holds all the
+// connections that a cap allows neither connects nor returns one, and nobody else gets as far as to us.
+func (c *Connector) watch() {
+	if !c.watching.Load() && c.watching.CompareAndSwap(false, true) {
+		time.AfterFunc(watchEvery, c.look)
+	}
+}
+
+// look looks, and goes on for as long as anything is out. A checkout that did not call for a look because this one was due
+// is out by now, so that it is seen.
+func (c *Connector) look() {
+	c.watching.Store(false)
+	if c.closed.Load() {
+		return
+	}
+	c.undoSettings()
+	if c.facade.Load().Stats().InUse > 0 {
+		c.watch()
+	}
 }
 
 // meddledWith reports whether undoSettings would find anything to do.
