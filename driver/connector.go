@@ -6,8 +6,6 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"io"
-	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -74,7 +72,7 @@ func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	}
 	c.watch()
 	c.undoSettings()
-	if c.capSeen.Load() && calledByOpener() {
+	if c.capSeen.Load() && calledBy("sql.(*DB).connectionOpener", 16) { // for somebody who waits, whose context this is not
 		return nil, sqldriver.ErrBadConn
 	}
 	p, fresh, err := c.router.Acquire(ctx)
@@ -163,21 +161,5 @@ func (c *Connector) nudge(db *sql.DB) {
 	defer cancel()
 	if conn, err := db.Conn(nudge{ctx}); err == nil {
 		conn.Close()
-	}
-}
-
-// calledByOpener reports whether database/sql's opener goroutine is what called Connect: its context is that of the
-// *sql.DB, not of the caller who waits. Only the stack tells.
-func calledByOpener() bool {
-	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, "sql.(*DB).connectionOpener") {
-			return true
-		}
-		if !more {
-			return false
-		}
 	}
 }
