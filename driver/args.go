@@ -23,7 +23,7 @@ func (c *Conn) CheckNamedValue(nv *sqldriver.NamedValue) error {
 // is missing or passes (ErrSkip). inputs is the statement's number of placeholders. Drivers and values may panic.
 func (c *Conn) convert(checker sqldriver.NamedValueChecker, columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {
 	done := false
-	defer c.abandon(&done)
+	defer c.abandonOver(nv, &done)
 	err := sqldriver.ErrSkip
 	if checker != nil {
 		err = checker.CheckNamedValue(nv)
@@ -33,6 +33,17 @@ func (c *Conn) convert(checker sqldriver.NamedValueChecker, columns columnConver
 	}
 	done = true
 	return err
+}
+
+// abandonOver is abandon for the conversion of nv. A Valuer that panics does so before anything is sent, and what the caller
+// holds goes on as in plain. But only Exec gives a connection back then: from Query and from statements it never returns.
+func (c *Conn) abandonOver(nv *sqldriver.NamedValue, done *bool) {
+	if *done {
+		return
+	}
+	if _, ok := nv.Value.(sqldriver.Valuer); !ok || !calledBy("sql.(*DB).execDC", 64, "sql.(*DB).queryDC", "sql.(*Stmt).ExecContext", "sql.(*Stmt).QueryContext") {
+		c.panicked()
+	}
 }
 
 func convertByRule(columns columnConverter, inputs int, nv *sqldriver.NamedValue) error {

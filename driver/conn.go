@@ -58,6 +58,7 @@ func (c *Conn) ResetSession(ctx context.Context) error {
 		return sqldriver.ErrBadConn
 	default:
 		c.phys, c.last = p, p.lender
+		c.connector.watch()
 	}
 	return nil
 }
@@ -73,9 +74,6 @@ func (c *Conn) IsValid() bool {
 		return false
 	}
 	c.returns++
-	if c.returns%capCheckEvery == 0 && c.connector.meddledWith(c.connector.facade.Load().Stats()) {
-		c.connector.checkSoon()
-	}
 	return true
 }
 

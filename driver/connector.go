@@ -6,8 +6,6 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"io"
-	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -32,11 +30,12 @@ type Connector struct {
 	lifetimeSeen atomic.Bool
 	idleClosed   atomic.Int64 // virtual connections closed as surplus, when last looked
 	checking     atomic.Bool
+	watching     atomic.Bool // a look is due, within watchEvery
+	closed       atomic.Bool
 }
 
-// capCheckEvery is how many returns of a virtual connection pass between two looks at the facade's settings. A look
-// takes database/sql's lock.
-const capCheckEvery = 16
+// watchEvery is how long a cap on the facade lasts at most while connections are out. A look takes database/sql's lock.
+const watchEvery = time.Second
 
 // checkDelay bundles the looks that closed virtual connections ask for.
 const checkDelay = time.Millisecond
@@ -61,15 +60,19 @@ func (c *Connector) KeepIdle(n int) {
 func (c *Connector) Driver() sqldriver.Driver { return c.router.Driver() }
 
 // Close implements io.Closer; (*sql.DB).Close calls it.
-func (c *Connector) Close() error { return c.router.Close() }
+func (c *Connector) Close() error {
+	c.closed.Store(true)
+	return c.router.Close()
+}
 
 // Connect binds a new virtual connection. It is where a checkout waits.
 func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	if _, ok := ctx.(nudge); ok {
 		return nil, errNudge
 	}
+	c.watch()
 	c.undoSettings()
-	if c.capSeen.Load() && calledByOpener() {
+	if c.capSeen.Load() && calledBy("sql.(*DB).connectionOpener", 16) { // for somebody who waits, whose context this is not
 		return nil, sqldriver.ErrBadConn
 	}
 	p, fresh, err := c.router.Acquire(ctx)
@@ -77,6 +80,27 @@ func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 		return nil, err
 	}
 	return &Conn{connector: c, last: p.lender, phys: p, lastResort: !fresh}, nil
+}
+
+// watch begins to look at the facade's settings, unless that goes on already. Every checkout calls it: who holds all the
+// connections that a cap allows neither connects nor returns one, and nobody else gets as far as to us.
+func (c *Connector) watch() {
+	if !c.watching.Load() && c.watching.CompareAndSwap(false, true) {
+		time.AfterFunc(watchEvery, c.look)
+	}
+}
+
+// look looks, and goes on for as long as anything is out. A checkout that did not call for a look because this one was due
+// is out by now, so that it is seen.
+func (c *Connector) look() {
+	c.watching.Store(false)
+	if c.closed.Load() {
+		return
+	}
+	c.undoSettings()
+	if c.facade.Load().Stats().InUse > 0 {
+		c.watch()
+	}
 }
 
 // meddledWith reports whether undoSettings would find anything to do.
@@ -137,21 +161,5 @@ func (c *Connector) nudge(db *sql.DB) {
 	defer cancel()
 	if conn, err := db.Conn(nudge{ctx}); err == nil {
 		conn.Close()
-	}
-}
-
-// calledByOpener reports whether database/sql's opener goroutine is what called Connect: its context is that of the
-// *sql.DB, not of the caller who waits. Only the stack tells.
-func calledByOpener() bool {
-	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, "sql.(*DB).connectionOpener") {
-			return true
-		}
-		if !more {
-			return false
-		}
 	}
 }

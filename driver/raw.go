@@ -70,7 +70,7 @@ func (r *raw) canQuery() bool { return r.queryer != nil || r.plainQueryer != nil
 
 func (r *raw) exec(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	if r.execer != nil {
-		return r.execer.ExecContext(ctx, query, args)
+		return r.execer.ExecContext(contextFor(ctx, args), query, args)
 	}
 	values, err := plainValues(ctx, args)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *raw) exec(ctx context.Context, query string, args []sqldriver.NamedValu
 
 func (r *raw) query(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
 	if r.queryer != nil {
-		return r.queryer.QueryContext(ctx, query, args)
+		return r.queryer.QueryContext(contextFor(ctx, args), query, args)
 	}
 	values, err := plainValues(ctx, args)
 	if err != nil {
@@ -135,7 +135,7 @@ func plainValues(ctx context.Context, named []sqldriver.NamedValue) ([]sqldriver
 
 func execStmt(ctx context.Context, stmt sqldriver.Stmt, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	if s, ok := stmt.(sqldriver.StmtExecContext); ok {
-		return s.ExecContext(ctx, args)
+		return s.ExecContext(contextFor(ctx, args), args)
 	}
 	values, err := plainValues(ctx, args)
 	if err != nil {
@@ -147,7 +147,7 @@ func execStmt(ctx context.Context, stmt sqldriver.Stmt, args []sqldriver.NamedVa
 
 func queryStmt(ctx context.Context, stmt sqldriver.Stmt, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
 	if s, ok := stmt.(sqldriver.StmtQueryContext); ok {
-		return s.QueryContext(ctx, args)
+		return s.QueryContext(contextFor(ctx, args), args)
 	}
 	values, err := plainValues(ctx, args)
 	if err != nil {

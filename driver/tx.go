@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"database/sql"
 	sqldriver "database/sql/driver"
 )
 
@@ -52,7 +53,8 @@ func (t *tx) Rollback() error {
 		t.k.release()
 		return t.k.c.whyGone()
 	}
-	if t.k.caller.Err() != nil && !t.k.p.keepsAfterRollback() {
+	unkept := t.k.caller.Err() != nil && !t.k.p.keepsAfterRollback()
+	if unkept {
 		t.k.p.unfit = true
 	}
 	if t.restart("ROLLBACK") != nil && !t.k.resumeLate() {
@@ -62,7 +64,19 @@ func (t *tx) Rollback() error {
 	defer t.k.c.abandon(&t.k.done)
 	err := t.tx.Rollback()
 	t.k.p.guard.doing &^= doingTx
-	return t.k.end(err)
+	if err = t.k.end(err); unkept && calledBy("sql.(*Tx).awaitDone", 16) {
+		t.k.c.gaveUp()
+	}
+	return err
+}
+
+// gaveUp does to a *sql.Conn what database/sql does when it rolls back because a context has ended: unless the driver can
+// reset and validate a session, it closes the connection. A virtual one can be both, so it does not see to that itself.
+// (ErrBadConn would have it do so, but then it leaks the transaction's statements.)
+func (c *Conn) gaveUp() {
+	if c.phys != nil && c.unbind() {
+		c.refusal = sql.ErrConnDone
+	}
 }
 
 // restart makes COMMIT or ROLLBACK a statement of its own, with the pool's limit: a limit that the context of BEGIN

@@ -2,6 +2,8 @@ package driver
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
+	"reflect"
 	"time"
 )
 
@@ -87,4 +89,33 @@ func (c unwatched) Done() <-chan struct{} {
 		return c.Context.Done()
 	}
 	return nil
+}
+
+// contextFor is the context for a call with args. An argument of pgx's that rewrites the query may look things up for that, and
+// has to know when the caller's context ends.
+func contextFor(ctx context.Context, args []sqldriver.NamedValue) context.Context {
+	if len(args) > 0 {
+		if u, ok := ctx.(unwatched); ok && rewrites(args) {
+			return u.Context
+		}
+	}
+	return ctx
+}
+
+// rewrites reports whether there is a pgx.QueryRewriter among args. pgx looks for one before the first argument proper, after
+// options of its own.
+func rewrites(args []sqldriver.NamedValue) bool {
+	for _, arg := range args {
+		if sqldriver.IsValue(arg.Value) {
+			return false
+		}
+		switch arg.Value.(type) {
+		case int, int32, uint32, uint64:
+			return false
+		}
+		if _, ok := reflect.TypeOf(arg.Value).MethodByName("RewriteQuery"); ok {
+			return true
+		}
+	}
+	return false
 }

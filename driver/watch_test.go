@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -190,4 +191,35 @@ func TestContextThatIsNotToBeWatchedTellsThatItHasEnded(t *testing.T) {
 	}
 	cancel()
 	<-u.Done()
+}
+
+type rewriter struct{}
+
+func (rewriter) RewriteQuery() {}
+
+func TestOnlyARewriterIsToldWhenTheCallerEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	type mode int // an option of pgx
+	for _, c := range []struct {
+		args []any
+		told bool
+	}{
+		{nil, false},
+		{[]any{int64(1), "a", nil}, false},
+		{[]any{1, rewriter{}}, false}, // that is an argument
+		{[]any{rewriter{}, 1}, true},
+		{[]any{&rewriter{}}, true},
+		{[]any{mode(1), []int16{1}, rewriter{}}, true},
+		{[]any{mode(1), []int32{1}, nil, rewriter{}}, false},
+	} {
+		named := make([]sqldriver.NamedValue, len(c.args))
+		for i, v := range c.args {
+			named[i].Value = v
+		}
+		if told := contextFor(unwatched{ctx}, named).Done() != nil; told != c.told {
+			t.Errorf("%v: told %v", c.args, told)
+		}
+	}
 }

@@ -93,19 +93,63 @@ func TestCapOnTheHandleInUseIsUndoneAndNobodyHangs(t *testing.T) {
 	}
 }
 
-// A handle capped at exactly what is open meets neither a Connect nor a surplus connection: the returns must notice.
-func TestCapThatOnlyReturnsCanNoticeIsUndone(t *testing.T) {
+// What a handle capped at exactly what is open meets is neither a Connect nor a surplus connection.
+func TestCapThatNothingRunsIntoIsUndone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
 		r.fill(workload.OLTP, 1)
+		time.Sleep(time.Minute)
 		r.db.SetMaxOpenConns(1)
-		for range 20 {
-			r.mustExec(oltp, "ok")
-		}
-		time.Sleep(10 * ms)
+		r.mustExec(oltp, "ok")
+		time.Sleep(2 * time.Second)
 		if n := r.db.Stats().MaxOpenConnections; n != 0 {
 			t.Errorf("still capped at %d", n)
+		}
+	})
+}
+
+func TestCapWhileAllThatItAllowsAreHeldIsUndoneInASecond(t *testing.T) {
+	t.Parallel()
+	for name, cached := range map[string]bool{"newly made": false, "cached": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, fakedb.New())
+				if cached {
+					r.mustExec(reporting, "ok")
+				}
+				time.Sleep(time.Minute)
+				report, err := r.db.Conn(reporting)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer report.Close()
+				for range 3 {
+					time.Sleep(time.Hour)
+					r.db.SetMaxOpenConns(1)
+					began := time.Now()
+					r.mustExec(oltp, "ok") // it may be the holder's own, who would wait for himself
+					if waited := time.Since(began); waited > time.Second+10*ms {
+						t.Errorf("undone after %v", waited)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A cap is looked for by a timer that sets itself anew: an idle handle must not keep one going, and none does harm there.
+func TestNothingLooksForACapWhileNothingIsOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		r.take(workload.OLTP, 3)()
+		time.Sleep(time.Minute)
+		r.db.SetMaxOpenConns(5)
+		time.Sleep(time.Hour)
+		if n := r.db.Stats().MaxOpenConnections; n != 5 {
+			t.Errorf("somebody has undone the cap: %d", n)
 		}
 	})
 }

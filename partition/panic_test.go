@@ -80,6 +80,30 @@ func TestPanicsLoseNoPermit(t *testing.T) {
 	}
 }
 
+// Nothing has been sent then, and Exec gives the connection back.
+func TestTransactionOutlivesAnArgumentThatPanics(t *testing.T) {
+	t.Parallel()
+	for _, without := range []fakedb.Interfaces{0, fakedb.NamedValueChecker, fakedb.ExecerContext} {
+		synctest.Test(t, func(t *testing.T) {
+			r := setup(t, fakedb.New(fakedb.Without(without), fakedb.WithUncountedInput()), size(workload.OLTP, 1))
+			tx, err := r.db.BeginTx(oltp, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !panics(func() { tx.ExecContext(oltp, "ok", panicker{}) }) {
+				t.Error("the panic did not reach the caller")
+			}
+			if _, err := tx.ExecContext(oltp, "ok"); err != nil {
+				t.Error(err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Error(err)
+			}
+			r.idle()
+		})
+	}
+}
+
 func TestPanicOfADialReachesItsCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
