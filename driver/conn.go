@@ -74,6 +74,9 @@ func (c *Conn) IsValid() bool {
 		return false
 	}
 	c.returns++
+	if c.returns%capCheckEvery == 0 && c.connector.meddledWith(c.connector.facade.Load().Stats()) {
+		c.connector.checkSoon()
+	}
 	return true
 }
 

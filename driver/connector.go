@@ -34,8 +34,13 @@ type Connector struct {
 	closed       atomic.Bool
 }
 
-// watchEvery is how long a cap on the facade lasts at most while connections are out. A look takes database/sql's lock.
-const watchEvery = time.Second
+const (
+	// capCheckEvery is how many returns of a virtual connection pass between two looks at the facade's settings. A look
+	// takes database/sql's lock.
+	capCheckEvery = 16
+	// watchEvery is how long a cap on the facade lasts at most where nobody returns one.
+	watchEvery = time.Second
+)
 
 // checkDelay bundles the looks that closed virtual connections ask for.
 const checkDelay = time.Millisecond

@@ -93,8 +93,24 @@ func TestCapOnTheHandleInUseIsUndoneAndNobodyHangs(t *testing.T) {
 	}
 }
 
-// What a handle capped at exactly what is open meets is neither a Connect nor a surplus connection.
-func TestCapThatNothingRunsIntoIsUndone(t *testing.T) {
+// A handle capped at exactly what is open meets neither a Connect nor a surplus connection: the returns must notice.
+func TestCapThatOnlyReturnsCanNoticeIsUndone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, fakedb.New())
+		r.fill(workload.OLTP, 1)
+		r.db.SetMaxOpenConns(1)
+		for range 20 {
+			r.mustExec(oltp, "ok")
+		}
+		time.Sleep(10 * ms)
+		if n := r.db.Stats().MaxOpenConnections; n != 0 {
+			t.Errorf("still capped at %d", n)
+		}
+	})
+}
+
+func TestCapThatNotEvenReturnsNoticeIsUndone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, fakedb.New())
