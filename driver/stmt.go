@@ -217,15 +217,18 @@ func (s *Stmt) checkArgs(p *Physical, stmt sqldriver.Stmt, args []sqldriver.Name
 	}
 	s.unchecked = false
 	for i := range args {
-		which := "$" + strconv.Itoa(args[i].Ordinal)
-		if args[i].Name != "" {
-			which = "with name " + strconv.Quote(args[i].Name)
-		}
 		if err := s.convert(p, stmt, &args[i]); err != nil {
-			return fmt.Errorf("sql: converting argument %s type: %w", which, err)
+			return fmt.Errorf("sql: converting argument %s type: %w", describe(&args[i]), err)
 		}
 	}
 	return nil
+}
+
+func describe(nv *sqldriver.NamedValue) string {
+	if nv.Name != "" {
+		return "with name " + strconv.Quote(nv.Name)
+	}
+	return "$" + strconv.Itoa(nv.Ordinal)
 }
 
 func (s *Stmt) query() string {
