@@ -30,7 +30,8 @@ type Connector struct {
 	lifetimeSeen atomic.Bool
 	idleClosed   atomic.Int64 // virtual connections closed as surplus, when last looked
 	checking     atomic.Bool
-	watching     atomic.Bool // a look is due, within watchEvery
+	watching     atomic.Bool                // a look is due, within watchEvery
+	watcher      atomic.Pointer[time.Timer] // that one's
 	closed       atomic.Bool
 }
 
@@ -67,6 +68,9 @@ func (c *Connector) Driver() sqldriver.Driver { return c.router.Driver() }
 // Close implements io.Closer; (*sql.DB).Close calls it.
 func (c *Connector) Close() error {
 	c.closed.Store(true)
+	if t := c.watcher.Load(); t != nil {
+		t.Stop() // else all that was closed would be kept in memory for as long
+	}
 	return c.router.Close()
 }
 
@@ -91,7 +95,7 @@ func (c *Connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 // connections that a cap allows neither connects nor returns one, and nobody else gets as far as to us.
 func (c *Connector) watch() {
 	if !c.watching.Load() && c.watching.CompareAndSwap(false, true) {
-		time.AfterFunc(watchEvery, c.look)
+		c.watcher.Store(time.AfterFunc(watchEvery, c.look))
 	}
 }
 

@@ -176,8 +176,9 @@ func TestManyStatementsOnManyConnectionsCostAtMostTwiceThePlainHeap(t *testing.T
 	r := setup(t, sqlite, pool(workload.OLTP, partition.PoolConfig{MaxOpenConns: conns, MaxWaiting: conns}))
 	plain := r.plain()
 	plain.SetMaxIdleConns(conns)
-	want := heapOf(t, plain, statements, conns)
-	got := heapOf(t, r.db, statements, conns)
+	// What other tests have left may be given up meanwhile, which makes it less: the larger of two counts.
+	want := max(heapOf(t, plain, statements, conns), heapOf(t, plain, statements, conns))
+	got := max(heapOf(t, r.db, statements, conns), heapOf(t, r.db, statements, conns))
 	t.Logf("heap of %d statements on %d connections: plain %d KB, partitioned %d KB", statements, conns, want>>10, got>>10)
 	if got > 2*want {
 		t.Errorf("heap %d, more than twice the %d of plain", got, want)
