@@ -27,11 +27,11 @@ func (p *Physical) traits(query string) Traits {
 }
 
 func (p *Physical) note(t Traits) Traits {
-	if t&(TouchesSettings|changesMeaning) != 0 {
-		p.touched = p.touched || t&TouchesSettings != 0
-		if t&changesMeaning != 0 {
-			p.renames()
-		}
+	if t&TouchesSettings != 0 {
+		p.touched = true
+	}
+	if t&changesMeaning != 0 {
+		p.renames()
 	}
 	return t | p.inTx
 }

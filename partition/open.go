@@ -95,20 +95,19 @@ func openServers(main *server, o *options, pools map[workload.Name]PoolConfig) (
 		case o.connectors[name] != nil:
 			s = serverOf(o.connectors[name], &given)
 		case c.DSN != "":
-			s = opened[c.DSN]
-			if s == nil {
-				s, err = openServer(main.connector.Driver(), c.DSN)
+			if s = opened[c.DSN]; s == nil {
+				if s, err = openServer(main.connector.Driver(), c.DSN); err != nil {
+					return nil, fmt.Errorf("partition: pool %q: %w", string(name), trimPackage(err))
+				}
+				opened[c.DSN] = s
 			}
-			if err != nil {
-				return nil, fmt.Errorf("partition: pool %q: %w", string(name), trimPackage(err))
-			}
-			opened[c.DSN] = s
-		}
-		if s != main {
-			servers[name] = s
 		}
 		conns[s] += c.MaxOpenConns
-		if err := checkMemory(s, conns[s]); s != main && err != nil {
+		if s == main {
+			continue
+		}
+		servers[name] = s
+		if err := checkMemory(s, conns[s]); err != nil {
 			return nil, fmt.Errorf("partition: pool %q: %w", string(name), trimPackage(err))
 		}
 	}

@@ -42,7 +42,7 @@ func (w *wall) begin(arrived, t time.Duration, atOnce bool) *visit {
 	v := &visit{arrived: arrived, began: t, place: nowhere}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rates.noteLocked(t, w.arrivalsLocked())
+	w.noteRateLocked(t)
 	w.begun++
 	if atOnce {
 		w.atOnce++
@@ -75,7 +75,7 @@ func (w *wall) left() {
 	t := driver.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rates.noteLocked(t, w.arrivalsLocked())
+	w.noteRateLocked(t)
 	w.gone++
 }
 
@@ -84,7 +84,7 @@ func (w *wall) queued() (served func()) {
 	began := driver.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rates.noteLocked(began, w.arrivalsLocked())
+	w.noteRateLocked(began)
 	w.waiting++
 	w.waited++
 	w.demand = max(w.demand, w.inUse+w.waiting)
@@ -106,6 +106,9 @@ func (w *wall) resized() {
 }
 
 func (w *wall) arrivalsLocked() uint64 { return w.begun + w.gone + uint64(w.waiting) }
+
+// noteRateLocked is called for who comes at t, before he is counted.
+func (w *wall) noteRateLocked(t time.Duration) { w.rates.noteLocked(t, w.arrivalsLocked()) }
 
 // markLocked starts or stops the clock that runs while the workload holds as many connections as its pool would have.
 func (w *wall) markLocked(t time.Duration) {
